@@ -1,0 +1,1 @@
+//! The backend for split-core Ascend chips.

@@ -1,0 +1,1 @@
+//! The backend for general-purpose processors.

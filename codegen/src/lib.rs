@@ -1,0 +1,131 @@
+//! From a checked variant and a target to a plan, and from a plan to text.
+//!
+//! `plan` is the only way to get a [`Plan`]: a plan in hand has passed the budget, so rendering has no
+//! error path for it. This crate is pure: text in, text out; no files, clock, environment or log.
+
+pub mod ascend;
+pub mod budget;
+pub mod cpu;
+
+use fa_dsl::diagnostic::Diagnostic;
+use fa_dsl::variant::Variant;
+use fa_targets::{Target, TargetKind};
+
+use budget::Budget;
+
+/// Tile sizes of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Tile {
+    /// Query rows.
+    pub block_q: u32,
+    /// Key rows.
+    pub block_kv: u32,
+    /// Tiles in flight.
+    pub stages: u32,
+}
+
+/// Everything the renderer needs, decided.
+#[derive(Clone, Debug)]
+pub enum Plan {
+    /// A split-core Ascend kernel.
+    Ascend(Box<ascend::Plan>),
+    /// A CPU kernel.
+    Cpu(Box<cpu::Plan>),
+}
+
+/// A plan and what was noticed on the way.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    /// Warnings and notes; never errors.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Where the variant came from, for the head of emitted files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Provenance {
+    /// File name without folders.
+    pub source_name: String,
+    /// SHA-256 of the source text, lower-case hexadecimal.
+    pub source_sha256: String,
+}
+
+/// One emitted file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GeneratedFile {
+    /// Path relative to the output folder.
+    pub path: String,
+    /// Its text, ending in a newline.
+    pub text: String,
+}
+
+/// Lengths that a kernel accepts; the launch refuses longer ones and names the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct LengthLimits {
+    /// Largest `q_len` and `kv_len`.
+    pub max_len: u32,
+}
+
+/// Plans one variant for one target.
+///
+/// # Errors
+/// Every reason why the backend cannot do it: features it does not have yet, and `FA101` where no plan fits
+/// the on-chip memories.
+pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnostic>> {
+    match target.kind {
+        TargetKind::SplitCore => ascend::plan(variant, target),
+        TargetKind::Cpu => cpu::plan(variant, target),
+    }
+}
+
+/// Prints a plan as source files: for `cpu` one Rust file, for an Ascend chip the kernel, its tiling header,
+/// a launcher and a `CMakeLists.txt`. The first file is the kernel.
+pub fn render(plan: &Plan, provenance: &Provenance) -> Vec<GeneratedFile> {
+    match plan {
+        Plan::Ascend(plan) => ascend::render(plan, provenance),
+        Plan::Cpu(plan) => cpu::render(plan, provenance),
+    }
+}
+
+impl Plan {
+    /// The exported symbol of the kernel, `fa_<variant>_forward`.
+    pub fn symbol(&self) -> &str {
+        match self {
+            Plan::Ascend(plan) => plan.symbol(),
+            Plan::Cpu(plan) => plan.symbol(),
+        }
+    }
+
+    /// Its tile.
+    pub fn tile(&self) -> Tile {
+        match self {
+            Plan::Ascend(plan) => plan.tile(),
+            Plan::Cpu(plan) => plan.tile(),
+        }
+    }
+
+    /// Where every buffer lies, memory by memory.
+    pub fn budget(&self) -> &Budget {
+        match self {
+            Plan::Ascend(plan) => plan.budget(),
+            Plan::Cpu(plan) => plan.budget(),
+        }
+    }
+
+    /// The longest sequences it accepts.
+    pub fn limits(&self) -> LengthLimits {
+        match self {
+            Plan::Ascend(plan) => plan.limits(),
+            Plan::Cpu(plan) => plan.limits(),
+        }
+    }
+
+    /// The schedule in words, one line per step, for `fa-gen explain`.
+    pub fn schedule(&self) -> Vec<String> {
+        match self {
+            Plan::Ascend(plan) => plan.schedule(),
+            Plan::Cpu(plan) => plan.schedule(),
+        }
+    }
+}
