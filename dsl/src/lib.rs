@@ -5,6 +5,8 @@
 
 pub mod diagnostic;
 pub mod ir;
+pub mod philox;
+pub mod reference;
 pub mod span;
 pub mod tiles;
 pub mod variant;

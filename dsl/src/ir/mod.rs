@@ -226,6 +226,12 @@ impl Exprs {
         self.nodes.is_empty()
     }
 
+    /// All ids, in ascending order.
+    pub fn ids(&self) -> impl Iterator<Item = ExprId> + use<> {
+        (0..self.nodes.len())
+            .map(|index| ExprId(u32::try_from(index).expect("fewer than 2^32 nodes")))
+    }
+
     /// The node.
     pub fn node(&self, id: ExprId) -> &Node {
         &self.nodes[id.index()]
@@ -305,8 +311,7 @@ impl Exprs {
     /// What every node of the arena changes with inside one tile, by index.
     pub fn dependences(&self) -> Vec<Dependence> {
         let mut found: Vec<Dependence> = Vec::with_capacity(self.nodes.len());
-        for index in 0..self.nodes.len() {
-            let id = ExprId(u32::try_from(index).expect("fewer than 2^32 nodes"));
+        for id in self.ids() {
             let own = match self.node(id) {
                 Node::Var(Var::QIdx | Var::QPos) => Dependence {
                     row: true,

@@ -1,0 +1,309 @@
+//! Static ranges of ints, and int expressions as sums over the query row, the key row and scalars.
+
+use crate::ir::eval::floor_div;
+use crate::ir::{Binary, Dependence, ExprId, Exprs, Node, Type, Unary, Var};
+use crate::variant::Align;
+
+use super::MAX_LENGTH;
+
+/// A closed range of ints, wide enough that sums of 32-bit values do not overflow it.
+pub(crate) type Range = (i64, i64);
+
+const WHOLE: Range = (i32::MIN as i64, i32::MAX as i64);
+
+/// `q * q_idx + kv * kv_idx + sum(coefficient * scalar) + constant`, exact over the integers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Linear {
+    pub(super) q: i64,
+    pub(super) kv: i64,
+    pub(super) scalars: Vec<(ExprId, i64)>,
+    pub(super) constant: i64,
+}
+
+impl Linear {
+    fn plus(mut self, other: &Linear, factor: i64) -> Linear {
+        self.q += factor * other.q;
+        self.kv += factor * other.kv;
+        self.constant += factor * other.constant;
+        for (scalar, coefficient) in &other.scalars {
+            match self.scalars.iter_mut().find(|(known, _)| known == scalar) {
+                Some((_, known)) => *known += factor * coefficient,
+                None => self.scalars.push((*scalar, factor * coefficient)),
+            }
+        }
+        self.scalars.retain(|(_, coefficient)| *coefficient != 0);
+        self
+    }
+}
+
+/// What linear analysis needs to know of an arena while it grows.
+pub(super) struct Facts {
+    align: Align,
+    dependences: Vec<Dependence>,
+    ranges: Vec<Option<Range>>,
+}
+
+impl Facts {
+    pub(super) fn new(exprs: &mut Exprs, align: Align) -> Facts {
+        // The lengths take part in positions, so their ranges must be known too.
+        exprs.var(Var::QLen);
+        exprs.var(Var::KvLen);
+        Facts {
+            align,
+            dependences: exprs.dependences(),
+            ranges: ranges(exprs),
+        }
+    }
+
+    pub(super) fn is_scalar(&self, id: ExprId) -> bool {
+        self.dependences[id.index()] == Dependence::default()
+    }
+
+    /// The range of an int node whose value never wraps.
+    pub(super) fn range(&self, id: ExprId) -> Option<Range> {
+        self.ranges.get(id.index()).copied().flatten()
+    }
+
+    /// The node as a linear form; `None` where it is not one or might wrap.
+    pub(super) fn linear(&self, exprs: &mut Exprs, id: ExprId) -> Option<Linear> {
+        let exact = self.range(id).is_some();
+        match exprs.node(id).clone() {
+            Node::Int(value) => Some(Linear {
+                constant: i64::from(value),
+                ..Linear::default()
+            }),
+            Node::Var(Var::QIdx) => Some(Linear {
+                q: 1,
+                ..Linear::default()
+            }),
+            Node::Var(Var::KvIdx) => Some(Linear {
+                kv: 1,
+                ..Linear::default()
+            }),
+            Node::Var(Var::QPos) => Some(Linear {
+                q: 1,
+                scalars: self.shift(exprs),
+                ..Linear::default()
+            }),
+            Node::Unary(Unary::Neg, a) if exact => {
+                let a = self.linear(exprs, a)?;
+                Some(Linear::default().plus(&a, -1))
+            }
+            Node::Binary(op @ (Binary::Add | Binary::Sub), a, b) if exact => {
+                let (a, b) = (self.linear(exprs, a)?, self.linear(exprs, b)?);
+                Some(a.plus(&b, if op == Binary::Add { 1 } else { -1 }))
+            }
+            Node::Binary(Binary::Mul, a, b) if exact => self.product(exprs, a, b),
+            _ => self.is_scalar(id).then(|| Linear {
+                scalars: vec![(id, 1)],
+                ..Linear::default()
+            }),
+        }
+    }
+
+    fn product(&self, exprs: &mut Exprs, a: ExprId, b: ExprId) -> Option<Linear> {
+        let (factor, other) = match (exprs.node(a), exprs.node(b)) {
+            (Node::Int(factor), _) => (*factor, b),
+            (_, Node::Int(factor)) => (*factor, a),
+            _ if self.is_scalar(a) && self.is_scalar(b) => {
+                let product = exprs.binary(Binary::Mul, a, b);
+                return Some(Linear {
+                    scalars: vec![(product, 1)],
+                    ..Linear::default()
+                });
+            }
+            _ => return None,
+        };
+        let other = self.linear(exprs, other)?;
+        Some(Linear::default().plus(&other, i64::from(factor)))
+    }
+
+    /// `q_pos - q_idx`.
+    fn shift(&self, exprs: &mut Exprs) -> Vec<(ExprId, i64)> {
+        match self.align {
+            Align::TopLeft => Vec::new(),
+            Align::BottomRight => vec![(exprs.var(Var::KvLen), 1), (exprs.var(Var::QLen), -1)],
+        }
+    }
+
+    /// `a - b` as a linear form.
+    pub(super) fn difference(&self, exprs: &mut Exprs, a: ExprId, b: ExprId) -> Option<Linear> {
+        let (a, b) = (self.linear(exprs, a)?, self.linear(exprs, b)?);
+        Some(a.plus(&b, -1))
+    }
+
+    /// The scalar part of `factor * form` as an int expression, clipped to what positions can reach; `None`
+    /// where it might wrap.
+    pub(super) fn scalar_part(
+        &self,
+        exprs: &mut Exprs,
+        form: &Linear,
+        factor: i64,
+    ) -> Option<ExprId> {
+        let constant = i32::try_from(form.constant * factor).ok()?;
+        let mut terms = Vec::new();
+        for (scalar, coefficient) in &form.scalars {
+            terms.push(self.term(exprs, *scalar, i32::try_from(coefficient * factor).ok()?)?);
+        }
+        // Positive terms first, so that the sum reads naturally.
+        terms.sort_by_key(|term| term.negative);
+        let low = i64::from(constant) + terms.iter().map(|term| term.range.0).sum::<i64>();
+        let high = i64::from(constant) + terms.iter().map(|term| term.range.1).sum::<i64>();
+        if low < WHOLE.0 || high > WHOLE.1 {
+            return None;
+        }
+        let mut sum: Option<ExprId> = None;
+        for term in &terms {
+            sum = Some(match (sum, term.negative) {
+                (None, false) => term.size,
+                (None, true) => exprs.unary(Unary::Neg, term.size),
+                (Some(sum), true) => exprs.binary(Binary::Sub, sum, term.size),
+                (Some(sum), false) => exprs.binary(Binary::Add, sum, term.size),
+            });
+        }
+        let constant = exprs.int(constant);
+        let value = sum.map_or(constant, |sum| exprs.binary(Binary::Add, sum, constant));
+        Some(clipped(exprs, value, (low, high)))
+    }
+
+    /// `coefficient * scalar`. A scalar of unknown size is clipped first: positions and their differences lie
+    /// within `MAX_LENGTH`, so a bound beyond twice that is as good as twice that.
+    fn term(&self, exprs: &mut Exprs, scalar: ExprId, coefficient: i32) -> Option<Term> {
+        let negative = coefficient < 0;
+        let (scalar, range) = match self.range(scalar) {
+            Some(range) if range.1 - range.0 <= 2 * REACH => (scalar, range),
+            _ if coefficient.abs() == 1 => (clipped(exprs, scalar, WHOLE), (-REACH, REACH)),
+            _ => return None,
+        };
+        let factor = exprs.int(coefficient.abs());
+        let ends = [
+            range.0 * i64::from(coefficient),
+            range.1 * i64::from(coefficient),
+        ];
+        Some(Term {
+            size: exprs.binary(Binary::Mul, factor, scalar),
+            negative,
+            range: (ends[0].min(ends[1]), ends[0].max(ends[1])),
+        })
+    }
+}
+
+/// Twice the longest length: no difference of positions gets there.
+const REACH: i64 = 2 * MAX_LENGTH as i64;
+
+/// A term of a scalar part: plus or minus `size`.
+struct Term {
+    size: ExprId,
+    negative: bool,
+    range: Range,
+}
+
+/// The value clipped to `-REACH..=REACH`, as far as its range makes that necessary.
+fn clipped(exprs: &mut Exprs, value: ExprId, (low, high): Range) -> ExprId {
+    let mut value = value;
+    if high > REACH {
+        let most = exprs.int(i32::try_from(REACH).expect("REACH fits"));
+        value = exprs.binary(Binary::Min, value, most);
+    }
+    if low < -REACH {
+        let least = exprs.int(i32::try_from(-REACH).expect("REACH fits"));
+        value = exprs.binary(Binary::Max, value, least);
+    }
+    value
+}
+
+/// The range of every int node of an arena for lengths up to [`MAX_LENGTH`]; `None` for nodes of other types
+/// and for those that might wrap.
+pub(crate) fn ranges(exprs: &Exprs) -> Vec<Option<Range>> {
+    let length = i64::from(MAX_LENGTH);
+    ranges_with(exprs, |var| match var {
+        Var::B | Var::H | Var::KvH => (0, WHOLE.1),
+        Var::QLen | Var::KvLen => (0, length),
+        Var::QPos => (-length, length - 1),
+        _ => (0, length - 1),
+    })
+}
+
+/// As [`ranges`], with the ranges of names given by the caller.
+pub(crate) fn ranges_with(exprs: &Exprs, var_range: impl Fn(Var) -> Range) -> Vec<Option<Range>> {
+    let mut found: Vec<Option<Range>> = Vec::with_capacity(exprs.len());
+    for id in exprs.ids() {
+        let range = (exprs.ty(id) == Type::Int)
+            .then(|| node_range(exprs, id, &found, &var_range))
+            .flatten()
+            .filter(|(low, high)| *low >= WHOLE.0 && *high <= WHOLE.1);
+        found.push(range);
+    }
+    found
+}
+
+fn node_range(
+    exprs: &Exprs,
+    id: ExprId,
+    found: &[Option<Range>],
+    var_range: &impl Fn(Var) -> Range,
+) -> Option<Range> {
+    let of = |id: ExprId| found[id.index()];
+    // A wrapped operand may still be anything; only sums and products of it are hopeless.
+    let any = |id: ExprId| of(id).unwrap_or(WHOLE);
+    Some(match exprs.node(id) {
+        Node::Int(value) => (i64::from(*value), i64::from(*value)),
+        Node::Var(var) => var_range(*var),
+        Node::Param(..) | Node::Load(..) | Node::Unary(Unary::ToInt, _) => WHOLE,
+        Node::Unary(Unary::Neg, a) => {
+            let (low, high) = of(*a)?;
+            (-high, -low)
+        }
+        Node::Unary(Unary::Abs, a) => abs_range(of(*a)?),
+        Node::Binary(op, a, b) => match op {
+            Binary::Rem | Binary::Div => return division_range(*op, any(*a), exprs.node(*b)),
+            Binary::Min => (any(*a).0.min(any(*b).0), any(*a).1.min(any(*b).1)),
+            Binary::Max => (any(*a).0.max(any(*b).0), any(*a).1.max(any(*b).1)),
+            Binary::Add => (of(*a)?.0 + of(*b)?.0, of(*a)?.1 + of(*b)?.1),
+            Binary::Sub => (of(*a)?.0 - of(*b)?.1, of(*a)?.1 - of(*b)?.0),
+            Binary::Mul => product_range(of(*a)?, of(*b)?),
+            _ => return None,
+        },
+        Node::Select(_, then, other) => (
+            any(*then).0.min(any(*other).0),
+            any(*then).1.max(any(*other).1),
+        ),
+        _ => return None,
+    })
+}
+
+fn abs_range((low, high): Range) -> Range {
+    let most = low.abs().max(high.abs());
+    let least = if low <= 0 && high >= 0 {
+        0
+    } else {
+        low.abs().min(high.abs())
+    };
+    (least, most)
+}
+
+fn product_range(a: Range, b: Range) -> Range {
+    let ends = [a.0 * b.0, a.0 * b.1, a.1 * b.0, a.1 * b.1];
+    let low = ends.iter().copied().min().expect("four ends");
+    let high = ends.iter().copied().max().expect("four ends");
+    (low, high)
+}
+
+fn division_range(op: Binary, a: Range, divisor: &Node) -> Option<Range> {
+    let Node::Int(divisor) = divisor else {
+        return Some(WHOLE);
+    };
+    let divisor = *divisor;
+    if op == Binary::Rem {
+        let size = i64::from(divisor).abs() - 1;
+        return Some(if divisor > 0 { (0, size) } else { (-size, 0) });
+    }
+    let end = |value: i64| floor_div(i32::try_from(value).ok()?, divisor).map(i64::from);
+    let (first, last) = (end(a.0)?, end(a.1)?);
+    // The one quotient that wraps, i32::MIN / -1, is left out by treating -1 as unknown.
+    if divisor == -1 {
+        Some(WHOLE)
+    } else {
+        Some((first.min(last), first.max(last)))
+    }
+}
