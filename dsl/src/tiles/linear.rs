@@ -4,10 +4,10 @@ use crate::ir::eval::floor_div;
 use crate::ir::{Binary, Dependence, ExprId, Exprs, Node, Type, Unary, Var};
 use crate::variant::Align;
 
-use super::MAX_LENGTH;
+use super::{MAX_BATCH, MAX_HEADS, MAX_LENGTH};
 
 /// A closed range of ints, wide enough that sums of 32-bit values do not overflow it.
-pub(crate) type Range = (i64, i64);
+pub type Range = (i64, i64);
 
 const WHOLE: Range = (i32::MIN as i64, i32::MAX as i64);
 
@@ -51,7 +51,7 @@ impl Facts {
         Facts {
             align,
             dependences: exprs.dependences(),
-            ranges: ranges(exprs),
+            ranges: int_ranges(exprs, MAX_LENGTH),
         }
     }
 
@@ -212,20 +212,17 @@ fn clipped(exprs: &mut Exprs, value: ExprId, (low, high): Range) -> ExprId {
     value
 }
 
-/// The range of every int node of an arena for lengths up to [`MAX_LENGTH`]; `None` for nodes of other types
-/// and for those that might wrap.
-pub(crate) fn ranges(exprs: &Exprs) -> Vec<Option<Range>> {
-    let length = i64::from(MAX_LENGTH);
-    ranges_with(exprs, |var| match var {
-        Var::B | Var::H | Var::KvH => (0, WHOLE.1),
+/// The range of every int node of an arena for lengths up to `max_len`, by index; `None` for nodes of other
+/// types and for those that might wrap. Batch and head indices lie below [`MAX_BATCH`] and [`MAX_HEADS`].
+pub fn int_ranges(exprs: &Exprs, max_len: u32) -> Vec<Option<Range>> {
+    let length = i64::from(max_len);
+    let var_range = |var| match var {
+        Var::B => (0, i64::from(MAX_BATCH) - 1),
+        Var::H | Var::KvH => (0, i64::from(MAX_HEADS) - 1),
         Var::QLen | Var::KvLen => (0, length),
         Var::QPos => (-length, length - 1),
         _ => (0, length - 1),
-    })
-}
-
-/// As [`ranges`], with the ranges of names given by the caller.
-pub(crate) fn ranges_with(exprs: &Exprs, var_range: impl Fn(Var) -> Range) -> Vec<Option<Range>> {
+    };
     let mut found: Vec<Option<Range>> = Vec::with_capacity(exprs.len());
     for id in exprs.ids() {
         let range = (exprs.ty(id) == Type::Int)

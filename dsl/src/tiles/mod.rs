@@ -18,10 +18,17 @@ use crate::ir::{Binary, ExprId, Exprs, Var};
 use crate::variant::Align;
 
 use clause::Clause;
+pub use linear::{Range, int_ranges};
 
 /// Longest sequence that the analysis (and hence any kernel) is exact for, rows. Positions, their differences
 /// and a clipped bound then sum within 32 bits.
 pub const MAX_LENGTH: u32 = 1 << 29;
+
+/// Largest batch that a launch may have.
+pub const MAX_BATCH: u32 = 1 << 20;
+
+/// Largest number of query heads that a launch may have.
+pub const MAX_HEADS: u32 = 1 << 16;
 
 /// What interval analysis derives from a mask. Every expression is scalar: it reads the tile's bounds
 /// (`QFirst`, `QLast`, `KvFirst`, `KvLast`, all inclusive row indices), `B H KvH QLen KvLen` and parameters.
