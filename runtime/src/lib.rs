@@ -1,1 +1,33 @@
-//! Placeholder.
+//! Tensors, the compile cache, loading, launching and verifying generated kernels.
+//!
+//! [`Runtime::compile`] turns a checked variant into a [`Kernel`]; [`Kernel::launch`] checks every argument and
+//! runs it. Backends are the f64 reference, emitted Rust on the CPU, and emitted Ascend C on an NPU or, where no
+//! toolkit is installed, on the emulator, which every result then says. This crate imports the generator but
+//! decides nothing that a plan decides.
+
+pub mod abi;
+mod ascend;
+pub mod cache;
+mod cpu;
+mod element;
+mod error;
+mod files;
+mod kernel;
+mod launch;
+pub mod npy;
+mod program;
+mod reference;
+mod tensor;
+pub mod verify;
+mod view;
+
+pub use ascend::ASCEND_HOME_VARIABLE;
+pub use cpu::RUSTC_VARIABLE;
+pub use error::{Error, Result};
+pub use files::write_atomically;
+pub use kernel::{Backend, Kernel, Report, Results, Runtime};
+pub use launch::{
+    Arguments, Checked, LaunchSizes, Outputs, PackedLengths, lse_shape, output_shape, parse_param,
+};
+pub use tensor::{ALIGN_BYTES, Tensor};
+pub use view::{TensorView, TensorViewMut, contiguous_strides};

@@ -1,0 +1,150 @@
+//! The Ascend backend: emitted Ascend C, compiled and launched by an installed toolkit or the emulator, through
+//! the same calls.
+
+mod acl;
+mod device;
+mod toolkit;
+mod transfer;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fa_codegen::GeneratedFile;
+use fa_codegen::ascend::Plan;
+use fa_dsl::variant::Variant;
+use fa_targets::Target;
+
+use crate::cache::Cache;
+use crate::error::Result;
+use crate::launch::{Checked, Outputs};
+
+use device::{Binary, DeviceBuffer, Stream};
+use toolkit::Toolkit;
+
+pub use toolkit::ASCEND_HOME_VARIABLE;
+
+/// A loaded binary of Ascend kernels.
+#[derive(Clone, Debug)]
+pub(crate) struct AscendLibrary {
+    toolkit: &'static Toolkit,
+    binary: Arc<Binary>,
+    pub(crate) cache_hit: bool,
+}
+
+/// One kernel of a binary.
+#[derive(Clone, Debug)]
+pub(crate) struct AscendKernel {
+    library: AscendLibrary,
+    symbol: String,
+}
+
+/// One launch at a time: the device is one, and its memory is not shared out.
+static LAUNCHING: Mutex<()> = Mutex::new(());
+
+/// One source out of several renderings: each in a folder of its own, the root includes their kernels.
+fn unit_of(renderings: &[Vec<GeneratedFile>]) -> Vec<GeneratedFile> {
+    if let [only] = renderings {
+        return only.clone();
+    }
+    let mut root = String::from("// Attention kernels, one after another.\n");
+    let mut files = Vec::new();
+    for (i, rendering) in renderings.iter().enumerate() {
+        root.push_str(&format!("#include \"kernel_{i}/{}\"\n", rendering[0].path));
+        files.extend(rendering.iter().map(|file| GeneratedFile {
+            path: format!("kernel_{i}/{}", file.path),
+            text: file.text.clone(),
+        }));
+    }
+    files.insert(
+        0,
+        GeneratedFile {
+            path: "kernels.cpp".to_owned(),
+            text: root,
+        },
+    );
+    files
+}
+
+/// Compiles renderings into one binary, or finds it in the cache, and loads it.
+pub(crate) fn compile(
+    cache: &Cache,
+    target: &Target,
+    renderings: &[Vec<GeneratedFile>],
+) -> Result<AscendLibrary> {
+    let toolkit = Toolkit::get()?;
+    let artifact = toolkit.compile(cache, target, &unit_of(renderings))?;
+    let _span = tracing::info_span!("load", target = target.name).entered();
+    device::select(&toolkit.api)?;
+    let binary = Binary::load(&toolkit.api, &artifact.path)?;
+    Ok(AscendLibrary {
+        toolkit,
+        binary: Arc::new(binary),
+        cache_hit: artifact.hit,
+    })
+}
+
+impl AscendLibrary {
+    /// The kernel that is exported under this name.
+    pub(crate) fn kernel(&self, symbol: &str) -> Result<AscendKernel> {
+        self.binary.function(symbol)?;
+        Ok(AscendKernel {
+            library: self.clone(),
+            symbol: symbol.to_owned(),
+        })
+    }
+}
+
+impl AscendKernel {
+    /// Whether results come from the emulator.
+    pub(crate) fn is_emulated(&self) -> bool {
+        self.library.toolkit.is_emulated()
+    }
+
+    /// Uploads, launches, waits, downloads; returns what a reader of the result should know.
+    pub(crate) fn launch(
+        &self,
+        variant: &Variant,
+        plan: &Plan,
+        row_pitch_limit: u32,
+        checked: &Checked<'_>,
+        outputs: &mut Outputs<'_>,
+    ) -> Result<Vec<String>> {
+        let sizes = checked.sizes;
+        let rows = sizes.batch * sizes.heads * sizes.q_len;
+        if rows == 0 {
+            return Ok(Vec::new());
+        }
+        let _one_at_a_time = LAUNCHING.lock().unwrap_or_else(PoisonError::into_inner);
+        let api = &self.library.toolkit.api;
+        let cube_cores = device::select(api)?;
+        let mut notes = Vec::new();
+        let inputs = transfer::inputs(api, checked, row_pitch_limit, &mut notes)?;
+        let captured = transfer::captured(api, variant, checked, &mut notes)?;
+        let results = transfer::Results::new(api, variant, outputs, &mut notes)?;
+        let tasks = sizes.batch * sizes.heads * sizes.q_len.div_ceil(plan.tile().block_q as usize);
+        let blocks = plan.blocks(tasks as u64, cube_cores);
+        let workspace_bytes = usize::try_from(plan.workspace_bytes(blocks))
+            .expect("a workspace fits the address space");
+        let workspace = DeviceBuffer::workspace(api, workspace_bytes)?;
+        let captured_strides: Vec<_> = captured.iter().map(|part| part.strides).collect();
+        let [q, k, v] = inputs.each_ref().map(|part| part.strides);
+        let block = checked.block(
+            [q, k, v, results.out_stride],
+            results.lse_stride,
+            &captured_strides,
+        );
+        let mut words = vec![device::sync_address(api)?];
+        words.extend(inputs.iter().map(|part| part.buffer.address()));
+        words.extend([results.out.address(), results.lse.address()]);
+        words.extend(captured.iter().map(|part| part.buffer.address()));
+        words.push(workspace.aligned());
+        let words: Vec<[u8; 8]> = words.into_iter().map(u64::to_ne_bytes).collect();
+        let block = block.bytes();
+        let mut arguments: Vec<&[u8]> = words.iter().map(<[u8; 8]>::as_slice).collect();
+        arguments.push(&block);
+        let function = self.library.binary.function(&self.symbol)?;
+        let stream = Stream::new(api)?;
+        stream.run(function, blocks, &arguments)?;
+        results.write(outputs)?;
+        Ok(notes)
+    }
+}

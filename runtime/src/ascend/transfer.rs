@@ -1,0 +1,172 @@
+//! Tensors to the device and back. What a kernel can read in place is uploaded as it lies; the rest is copied
+//! to row-major order first, and the result says so.
+
+use fa_dsl::variant::Variant;
+
+use super::acl::AclApi;
+use super::device::DeviceBuffer;
+use crate::abi::MAX_RANK;
+use crate::error::Result;
+use crate::launch::{Checked, Outputs, four, logical_strides};
+use crate::view::{TensorView, contiguous_strides, span_elems};
+
+/// An uploaded tensor and the strides that it has on the device.
+#[derive(Debug)]
+pub(super) struct Uploaded<'d> {
+    pub(super) buffer: DeviceBuffer<'d>,
+    pub(super) strides: [i64; MAX_RANK],
+}
+
+/// Uploads q, k and v.
+pub(super) fn inputs<'d>(
+    api: &'d AclApi,
+    checked: &Checked<'_>,
+    row_pitch_limit: u32,
+    notes: &mut Vec<String>,
+) -> Result<[Uploaded<'d>; 3]> {
+    let [q, k, v] = &checked.inputs;
+    let mut upload = |name: &str, view: &TensorView<'_>| {
+        let reason = unreadable(view, row_pitch_limit);
+        upload_or_copy(api, name, view, reason, notes)
+    };
+    Ok([upload("q", q)?, upload("k", k)?, upload("v", v)?])
+}
+
+/// Uploads the captured tensors.
+pub(super) fn captured<'d>(
+    api: &'d AclApi,
+    variant: &Variant,
+    checked: &Checked<'_>,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Uploaded<'d>>> {
+    let mut uploaded = Vec::with_capacity(checked.captured.len());
+    for (declared, view) in variant.tensors.iter().zip(&checked.captured) {
+        let inner = view.shape().last().zip(view.strides().last());
+        let reason = match inner {
+            Some((size, stride)) if *size > 1 && *stride != 1 => {
+                Some(format!("its innermost stride is {stride}"))
+            }
+            _ => None,
+        };
+        let mut part = upload_or_copy(api, &declared.name, view, reason, notes)?;
+        for (axis, size) in view.shape().iter().enumerate() {
+            if *size == 1 {
+                part.strides[axis] = 0;
+            }
+        }
+        uploaded.push(part);
+    }
+    Ok(uploaded)
+}
+
+/// Why a kernel cannot read a `[b, h, n, d]` view in place, if it cannot.
+fn unreadable(view: &TensorView<'_>, row_pitch_limit: u32) -> Option<String> {
+    let [_, _, rows, cols] = *view.shape() else {
+        return None;
+    };
+    let (pitch, inner) = (view.strides()[2], view.strides()[3]);
+    if cols > 1 && inner != 1 {
+        return Some(format!("its innermost stride is {inner}"));
+    }
+    if rows > 1 && !(1..=i64::from(row_pitch_limit)).contains(&pitch) {
+        return Some(format!(
+            "its row pitch is {pitch}, the chip reads 1 to {row_pitch_limit}"
+        ));
+    }
+    None
+}
+
+fn upload_or_copy<'d>(
+    api: &'d AclApi,
+    name: &str,
+    view: &TensorView<'_>,
+    reason: Option<String>,
+    notes: &mut Vec<String>,
+) -> Result<Uploaded<'d>> {
+    let elem_bytes = view.dtype().bytes() as usize;
+    if let Some(reason) = reason {
+        notes.push(format!("`{name}` was copied to row-major order: {reason}"));
+        let copy = view.to_tensor();
+        let bytes = copy.bytes();
+        // SAFETY: the slice is readable.
+        let buffer = unsafe { DeviceBuffer::upload(api, bytes.as_ptr(), bytes.len()) }?;
+        return Ok(Uploaded {
+            buffer,
+            strides: tidy_strides(&copy.view()),
+        });
+    }
+    let elems = span_elems(view.shape(), view.strides())
+        .expect("strides have been checked before a launch");
+    // SAFETY: a view's whole span lies in one piece of readable storage.
+    let buffer = unsafe { DeviceBuffer::upload(api, view.as_ptr(), elems * elem_bytes) }?;
+    Ok(Uploaded {
+        buffer,
+        strides: tidy_strides(view),
+    })
+}
+
+/// The strides of a view, with row-major ones in place of those of size-1 axes, which mean nothing and may be
+/// beyond what an instruction can hold.
+fn tidy_strides(view: &TensorView<'_>) -> [i64; MAX_RANK] {
+    let plain = contiguous_strides(view.shape());
+    let mut strides = [0; MAX_RANK];
+    for (axis, size) in view.shape().iter().enumerate() {
+        strides[axis] = if *size == 1 {
+            plain[axis]
+        } else {
+            view.strides()[axis]
+        };
+    }
+    strides
+}
+
+/// Device memory of O and LSE.
+#[derive(Debug)]
+pub(super) struct Results<'d> {
+    pub(super) out: DeviceBuffer<'d>,
+    pub(super) lse: DeviceBuffer<'d>,
+    pub(super) out_stride: [i64; 4],
+    pub(super) lse_stride: [i64; 3],
+}
+
+impl<'d> Results<'d> {
+    /// Both are row-major on the device, in the shapes of the host views: O in the variant's layout.
+    pub(super) fn new(
+        api: &'d AclApi,
+        variant: &Variant,
+        outputs: &Outputs<'_>,
+        notes: &mut Vec<String>,
+    ) -> Result<Results<'d>> {
+        let (out, lse) = (outputs.out.as_view(), outputs.lse.as_view());
+        for (name, view) in [("out", &out), ("lse", &lse)] {
+            if view.strides() != contiguous_strides(view.shape()) {
+                notes.push(format!(
+                    "`{name}` was copied from row-major order: its strides are {:?}",
+                    view.strides()
+                ));
+            }
+        }
+        let plain = contiguous_strides(out.shape());
+        // SAFETY: only its shape and strides are read.
+        let dense = unsafe { TensorView::from_raw(out.dtype(), out.as_ptr(), out.shape(), &plain) };
+        let lse_stride = <[i64; 3]>::try_from(contiguous_strides(lse.shape()))
+            .expect("kernels are launched for `[b, h, n]` alone");
+        Ok(Results {
+            out: DeviceBuffer::new(api, out.len() * out.dtype().bytes() as usize)?,
+            lse: DeviceBuffer::new(api, lse.len() * lse.dtype().bytes() as usize)?,
+            out_stride: four(&logical_strides(variant.layout, &dense, variant.v_head_dim)),
+            lse_stride,
+        })
+    }
+
+    /// Copies both back into the caller's views.
+    pub(super) fn write(&self, outputs: &mut Outputs<'_>) -> Result<()> {
+        for (buffer, view) in [(&self.out, &mut outputs.out), (&self.lse, &mut outputs.lse)] {
+            let read = view.as_view();
+            let bytes = read.len() * read.dtype().bytes() as usize;
+            let bytes = buffer.download(bytes)?;
+            view.write_bytes(&bytes);
+        }
+        Ok(())
+    }
+}

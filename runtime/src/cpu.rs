@@ -1,0 +1,249 @@
+//! The CPU backend: emitted Rust, compiled by `rustc` into a library, run over the caller's rayon pool.
+
+use std::ffi::c_void;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, OnceLock};
+
+use fa_codegen::GeneratedFile;
+use libloading::Library;
+use rayon::prelude::*;
+
+use crate::abi::{CpuEntry, MAX_RANK};
+use crate::cache::{Cache, Key, KeyParts};
+use crate::error::{Error, Result};
+use crate::launch::{Checked, Outputs, four, logical_strides};
+use crate::program;
+use crate::view::TensorView;
+
+/// Names the compiler.
+pub const RUSTC_VARIABLE: &str = "RUSTC";
+
+/// Ranges of tasks per thread: enough that an uneven mask keeps all threads busy.
+const RANGES_PER_THREAD: usize = 8;
+
+/// A loaded library of CPU kernels.
+#[derive(Clone, Debug)]
+pub(crate) struct CpuLibrary {
+    library: Arc<Library>,
+    path: PathBuf,
+    pub(crate) cache_hit: bool,
+}
+
+/// One kernel of a library.
+#[derive(Clone, Debug)]
+pub(crate) struct CpuKernel {
+    entry: CpuEntry,
+    symbol: String,
+    /// Keeps the code in memory.
+    _library: Arc<Library>,
+}
+
+fn flags() -> Vec<String> {
+    [
+        "--edition=2024",
+        "--crate-type=cdylib",
+        "--crate-name=fa_kernels",
+        "-Copt-level=3",
+        "-Cpanic=abort",
+        "-Ccodegen-units=1",
+        "-Cstrip=debuginfo",
+        "-Awarnings",
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+/// One crate out of several kernel files, each a module.
+fn crate_of(kernels: &[GeneratedFile]) -> Vec<GeneratedFile> {
+    let modules: String = (0..kernels.len())
+        .map(|i| format!("#[path = \"kernel_{i}.rs\"]\nmod kernel_{i};\n"))
+        .collect();
+    let root = GeneratedFile {
+        path: "lib.rs".to_owned(),
+        text: format!("//! Attention kernels, one per module.\n\n{modules}"),
+    };
+    let modules = kernels.iter().enumerate().map(|(i, kernel)| GeneratedFile {
+        path: format!("kernel_{i}.rs"),
+        text: kernel.text.clone(),
+    });
+    std::iter::once(root).chain(modules).collect()
+}
+
+/// Where `rustc` is and what it says of itself; asked once per process.
+fn compiler() -> Result<&'static (PathBuf, String)> {
+    static COMPILER: OnceLock<(PathBuf, String)> = OnceLock::new();
+    if let Some(found) = COMPILER.get() {
+        return Ok(found);
+    }
+    let path = program::find("rustc", RUSTC_VARIABLE)?;
+    let version = program::version("rustc", path.as_os_str(), "-vV")?;
+    Ok(COMPILER.get_or_init(|| (path, version)))
+}
+
+/// Compiles kernel files into one library, or finds it in the cache, and loads it.
+pub(crate) fn compile(cache: &Cache, kernels: &[GeneratedFile]) -> Result<CpuLibrary> {
+    let (rustc, version) = compiler()?;
+    let flags = flags();
+    let sources = crate_of(kernels);
+    let key = Key::new(&KeyParts {
+        generator_version: env!("CARGO_PKG_VERSION"),
+        compiler_version: version,
+        flags: &flags,
+        sources: &sources,
+    });
+    let span = tracing::info_span!(
+        "compile",
+        target = "cpu",
+        kernels = kernels.len(),
+        cache_hit = tracing::field::Empty
+    )
+    .entered();
+    let artifact = cache.get_or_build(&key, |folder| build(rustc, &flags, &sources, folder))?;
+    span.record("cache_hit", artifact.hit);
+    drop(span);
+    let _span = tracing::info_span!("load", target = "cpu").entered();
+    // SAFETY: the library was compiled from emitted code, which runs nothing when it is loaded.
+    let library = unsafe { Library::new(&artifact.path) }.map_err(|source| Error::Load {
+        path: artifact.path.clone(),
+        source,
+    })?;
+    Ok(CpuLibrary {
+        library: Arc::new(library),
+        path: artifact.path,
+        cache_hit: artifact.hit,
+    })
+}
+
+fn build(
+    rustc: &Path,
+    flags: &[String],
+    sources: &[GeneratedFile],
+    folder: &Path,
+) -> Result<PathBuf> {
+    for file in sources {
+        fs_err::write(folder.join(&file.path), &file.text)?;
+    }
+    let library = folder.join(libloading::library_filename("fa_kernels"));
+    let mut command = Command::new(rustc);
+    command
+        .current_dir(folder)
+        .args(flags)
+        .arg("-o")
+        .arg(&library)
+        .arg("lib.rs");
+    program::run("rustc", &mut command)?;
+    Ok(library)
+}
+
+impl CpuLibrary {
+    /// The kernel that is exported under this name.
+    pub(crate) fn kernel(&self, symbol: &str) -> Result<CpuKernel> {
+        // SAFETY: emitted kernels export their symbol with this signature.
+        let entry = unsafe { self.library.get::<CpuEntry>(symbol.as_bytes()) };
+        let entry = entry.map_err(|source| Error::Load {
+            path: self.path.clone(),
+            source,
+        })?;
+        Ok(CpuKernel {
+            entry: *entry,
+            symbol: symbol.to_owned(),
+            _library: Arc::clone(&self.library),
+        })
+    }
+}
+
+/// Addresses that a kernel reads and writes; which task touches which element is the kernel's promise.
+struct Pointers(Vec<*mut c_void>);
+
+// SAFETY: tasks write disjoint rows of the outputs and only read everything else.
+unsafe impl Sync for Pointers {}
+
+/// What a launch hands over, already checked.
+pub(crate) struct CpuLaunch<'l, 'a> {
+    pub(crate) checked: &'l Checked<'a>,
+    pub(crate) layout: fa_dsl::variant::Layout,
+    pub(crate) v_head_dim: u32,
+    pub(crate) block_q: u32,
+}
+
+impl CpuKernel {
+    /// Runs all tasks over the current rayon pool. The result does not depend on the number of threads: each
+    /// row belongs to one task, and tasks do not depend on how they are grouped.
+    pub(crate) fn launch(
+        &self,
+        launch: &CpuLaunch<'_, '_>,
+        outputs: &mut Outputs<'_>,
+    ) -> Result<()> {
+        let checked = launch.checked;
+        let sizes = checked.sizes;
+        let blocks = sizes.q_len.div_ceil(launch.block_q as usize);
+        let tasks = sizes.batch * sizes.heads * blocks;
+        if tasks == 0 {
+            return Ok(());
+        }
+        let strides = checked.inputs.each_ref().map(|view| four(view.strides()));
+        let out_stride = logical_strides(launch.layout, &outputs.out.as_view(), launch.v_head_dim);
+        let lse_stride = <[i64; 3]>::try_from(outputs.lse.as_view().strides())
+            .expect("the shape of `lse` has been checked");
+        let captured: Vec<[i64; MAX_RANK]> =
+            checked.captured.iter().map(broadcast_strides).collect();
+        let [q, k, v] = strides;
+        let block = checked.block([q, k, v, out_stride], lse_stride, &captured);
+        let inputs = checked.inputs.iter().map(TensorView::as_ptr);
+        let results = [
+            outputs.out.as_mut_ptr().cast_const(),
+            outputs.lse.as_mut_ptr().cast_const(),
+        ];
+        let captured = checked.captured.iter().map(TensorView::as_ptr);
+        let pointers = Pointers(
+            inputs
+                .chain(results)
+                .chain(captured)
+                .map(|pointer| pointer.cast_mut().cast())
+                .collect(),
+        );
+        let ranges = tasks.min(rayon::current_num_threads() * RANGES_PER_THREAD);
+        (0..ranges).into_par_iter().try_for_each(|range| {
+            let (first, last) = (range * tasks / ranges, (range + 1) * tasks / ranges);
+            self.run(&block, &pointers, first, last)
+        })
+    }
+
+    fn run(
+        &self,
+        block: &crate::abi::Block,
+        pointers: &Pointers,
+        first: usize,
+        last: usize,
+    ) -> Result<()> {
+        // SAFETY: types, sizes, strides, and pointers have been checked against the variant; the block has the
+        // ABI's layout; each range of tasks is run once.
+        let code = unsafe {
+            (self.entry)(
+                block.as_ptr(),
+                pointers.0.as_ptr(),
+                first as i64,
+                last as i64,
+            )
+        };
+        if code == 0 {
+            return Ok(());
+        }
+        Err(Error::Kernel {
+            symbol: self.symbol.clone(),
+            code,
+        })
+    }
+}
+
+/// Strides of a captured tensor as the block has them: 0 for dimensions of size 1 and for absent ones.
+pub(crate) fn broadcast_strides(view: &TensorView<'_>) -> [i64; MAX_RANK] {
+    let mut strides = [0; MAX_RANK];
+    for (axis, size) in view.shape().iter().enumerate() {
+        if *size != 1 {
+            strides[axis] = view.strides()[axis];
+        }
+    }
+    strides
+}

@@ -1,0 +1,112 @@
+//! The error type of this crate. What a person reads about their program is a
+//! [`fa_dsl::diagnostic::Diagnostic`] inside; the rest is what the machine around it answered.
+
+use std::io;
+use std::path::PathBuf;
+
+use fa_dsl::diagnostic::Diagnostic;
+use fa_dsl::reference::ProblemError;
+use fa_dsl::variant::Dtype;
+
+/// A result of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why something could not be compiled, loaded or launched.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The backend cannot do this variant on this target.
+    #[error("no plan: {}", list(.0))]
+    Plan(Vec<Diagnostic>),
+    /// The launch is refused before any kernel code runs.
+    #[error("launch refused: {}", list(.0))]
+    Launch(Vec<Diagnostic>),
+    /// A view that does not fit its storage.
+    #[error(
+        "a {dtype} view of shape {shape:?} and strides {strides:?} does not fit {bytes} bytes",
+        dtype = dtype.name()
+    )]
+    View {
+        /// Element type.
+        dtype: Dtype,
+        /// Its shape.
+        shape: Vec<usize>,
+        /// Its strides, elements.
+        strides: Vec<i64>,
+        /// Bytes of the storage.
+        bytes: usize,
+    },
+    /// A file operation.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// A `.npy` file of a kind that is not read.
+    #[error("{}: {reason}", path.display())]
+    Npy {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A program that is needed is not installed.
+    #[error("`{program}` was not found; set {variable} to its path or add it to PATH")]
+    MissingProgram {
+        /// Its name.
+        program: &'static str,
+        /// The variable that may hold its path.
+        variable: &'static str,
+    },
+    /// The compiler refused emitted code, which is a fault of the generator.
+    #[error("{compiler} refused the emitted code ({status}):\n{output}")]
+    Compiler {
+        /// Which compiler.
+        compiler: String,
+        /// How it ended.
+        status: String,
+        /// What it said.
+        output: String,
+    },
+    /// Two kernels of one translation unit have the same name.
+    #[error("two kernels export `{0}`; compile them apart")]
+    DuplicateSymbol(String),
+    /// A compiled kernel could not be opened, or lacks its entry.
+    #[error("cannot load {}", path.display())]
+    Load {
+        /// The library.
+        path: PathBuf,
+        /// What the loader says.
+        #[source]
+        source: libloading::Error,
+    },
+    /// No folder for the cache is known.
+    #[error("no cache folder: set FA_GEN_CACHE_DIR")]
+    NoCacheFolder(#[source] etcetera::HomeDirError),
+    /// An Ascend runtime call failed.
+    #[error("{call} failed with {code}: {text}")]
+    Acl {
+        /// The call.
+        call: &'static str,
+        /// Its return value.
+        code: i32,
+        /// What `aclGetRecentErrMsg` says.
+        text: String,
+    },
+    /// A kernel returned something other than 0.
+    #[error("kernel `{symbol}` returned {code}")]
+    Kernel {
+        /// Its symbol.
+        symbol: String,
+        /// Its return value.
+        code: i32,
+    },
+    /// The reference was given sizes that do not fit together.
+    #[error(transparent)]
+    Reference(#[from] ProblemError),
+}
+
+fn list(diagnostics: &[Diagnostic]) -> String {
+    let lines: Vec<String> = diagnostics
+        .iter()
+        .map(|found| format!("{}: {} (help: {})", found.code, found.message, found.help))
+        .collect();
+    lines.join("; ")
+}

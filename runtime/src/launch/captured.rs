@@ -1,0 +1,188 @@
+//! Captured tensors: by name, with the declared type and dimensions.
+
+use fa_dsl::diagnostic::Diagnostic;
+use fa_dsl::ir::{Exprs, Node, Var};
+use fa_dsl::variant::{Align, Dim, Size, Tensor, Variant};
+
+use super::LaunchSizes;
+use super::check::{CAPTURED, SHAPE, memory};
+use crate::abi::MAX_RANK;
+use crate::view::TensorView;
+
+/// The tensors in declaration order, or faults.
+pub(super) fn resolve<'a>(
+    variant: &Variant,
+    sizes: LaunchSizes,
+    given: &[(String, TensorView<'a>)],
+    faults: &mut Vec<Diagnostic>,
+) -> Vec<TensorView<'a>> {
+    for (name, _) in given {
+        if !variant.tensors.iter().any(|tensor| tensor.name == *name) {
+            faults.push(unknown(variant, name));
+        }
+    }
+    let mut found = Vec::with_capacity(variant.tensors.len());
+    for declared in &variant.tensors {
+        let mut named = given.iter().filter(|(name, _)| *name == declared.name);
+        match (named.next(), named.next()) {
+            (Some((name, view)), None) => {
+                check_one(variant, declared, sizes, view, faults);
+                memory(name, view, faults);
+                found.push(view.clone());
+            }
+            (None, _) => faults.push(
+                Diagnostic::error(
+                    CAPTURED,
+                    format!("captured tensor `{}` is missing", declared.name),
+                    format!("pass `{}` at launch", declared.name),
+                )
+                .at(declared.span, "declared here"),
+            ),
+            (Some(_), Some(_)) => faults.push(Diagnostic::error(
+                CAPTURED,
+                format!("captured tensor `{}` is passed twice", declared.name),
+                "pass it once",
+            )),
+        }
+    }
+    found
+}
+
+fn unknown(variant: &Variant, name: &str) -> Diagnostic {
+    let known: Vec<&str> = variant.tensors.iter().map(|t| t.name.as_str()).collect();
+    let help = match known.as_slice() {
+        [] => format!("`{}` declares no tensors", variant.name.value),
+        known => format!("the declared tensors are {}", known.join(", ")),
+    };
+    Diagnostic::error(
+        CAPTURED,
+        format!("there is no captured tensor `{name}`"),
+        help,
+    )
+}
+
+fn check_one(
+    variant: &Variant,
+    declared: &Tensor,
+    sizes: LaunchSizes,
+    view: &TensorView<'_>,
+    faults: &mut Vec<Diagnostic>,
+) {
+    let name = &declared.name;
+    let refuse = |message: String, help: String| {
+        Diagnostic::error(SHAPE, message, help).at(declared.span, "declared here")
+    };
+    if view.dtype() != declared.dtype {
+        faults.push(refuse(
+            format!(
+                "`{name}` is declared {}, the argument is {}",
+                declared.dtype.name(),
+                view.dtype().name()
+            ),
+            format!("convert the argument to {}", declared.dtype.name()),
+        ));
+    }
+    let expected = expected_shape(variant, declared, sizes);
+    if view.shape().len() != expected.len() || expected.len() > MAX_RANK {
+        faults.push(refuse(
+            format!(
+                "`{name}` has {} dimensions, the argument has {}",
+                expected.len(),
+                view.shape().len()
+            ),
+            format!("pass a tensor of shape {expected:?}; a dimension may be 1 to broadcast"),
+        ));
+        return;
+    }
+    let wrong = expected
+        .iter()
+        .zip(view.shape())
+        .position(|(expected, actual)| actual != expected && *actual != 1);
+    if let Some(axis) = wrong {
+        faults.push(refuse(
+            format!(
+                "dimension {axis} of `{name}` is {}, the launch needs {}",
+                view.shape()[axis],
+                expected[axis]
+            ),
+            format!("pass a tensor of shape {expected:?}; a dimension may be 1 to broadcast"),
+        ));
+    }
+}
+
+/// Sizes of the argument. With packed sequences `b` and a length together are one axis.
+fn expected_shape(variant: &Variant, declared: &Tensor, sizes: LaunchSizes) -> Vec<usize> {
+    let packed = variant.layout == fa_dsl::variant::Layout::Tnd
+        && declared.dims.iter().any(|dim| dim.sizes == [Size::B])
+        && declared
+            .dims
+            .iter()
+            .any(|dim| dim.sizes == [Size::QLen] || dim.sizes == [Size::KvLen]);
+    declared
+        .dims
+        .iter()
+        .filter(|dim| !(packed && dim.sizes == [Size::B]))
+        .map(|dim| dim_size(dim, sizes))
+        .collect()
+}
+
+/// The size of a dimension at launch; a negative sum counts as 0.
+fn dim_size(dim: &Dim, sizes: LaunchSizes) -> usize {
+    let named = dim.sizes.iter().map(|size| match size {
+        Size::B => sizes.batch,
+        Size::H => sizes.heads,
+        Size::KvH => sizes.kv_heads,
+        Size::QLen => sizes.q_len,
+        Size::KvLen => sizes.kv_len,
+    });
+    let total = dim.constant + named.map(|size| size as i64).sum::<i64>();
+    usize::try_from(total).unwrap_or(0)
+}
+
+/// Query positions that index a tensor must be rows of it: `same(ids)` needs `q_len <= kv_len`.
+pub(super) fn check_positions(variant: &Variant, sizes: LaunchSizes, faults: &mut Vec<Diagnostic>) {
+    if sizes.q_len <= sizes.kv_len || variant.layout == fa_dsl::variant::Layout::Tnd {
+        return;
+    }
+    let roots: Vec<_> = [Some(variant.mask), Some(variant.score)]
+        .into_iter()
+        .flatten()
+        .chain(variant.sink.map(|sink| sink.value))
+        .collect();
+    for id in variant.exprs.reachable(&roots) {
+        let Node::Load(tensor, index, _) = variant.exprs.node(id) else {
+            continue;
+        };
+        let declared = variant.tensor(*tensor);
+        let reads = index
+            .iter()
+            .zip(&declared.dims)
+            .any(|(index, dim)| reads_q_pos(&variant.exprs, *index) && limited(variant, dim));
+        if reads {
+            faults.push(
+                Diagnostic::error(
+                    SHAPE,
+                    format!(
+                        "`{}` is indexed by `q_pos`: q_len is {}, more than kv_len {}",
+                        declared.name, sizes.q_len, sizes.kv_len
+                    ),
+                    "pass at least as many keys as queries",
+                )
+                .at(declared.span, "declared here"),
+            );
+            return;
+        }
+    }
+}
+
+fn reads_q_pos(exprs: &Exprs, index: fa_dsl::ir::ExprId) -> bool {
+    *exprs.node(index) == Node::Var(Var::QPos)
+}
+
+/// Whether a query position can leave the dimension where queries outnumber keys.
+fn limited(variant: &Variant, dim: &Dim) -> bool {
+    match variant.align {
+        Align::BottomRight => true,
+        Align::TopLeft => !dim.sizes.contains(&Size::QLen),
+    }
+}

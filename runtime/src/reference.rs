@@ -1,0 +1,148 @@
+//! The reference backend: `fa_dsl::reference` over tensors, rows in parallel.
+
+use fa_dsl::reference::{
+    Arithmetic, Captured, Elements, Output, Packed, Problem, Reference, Scratch, Sizes,
+};
+use fa_dsl::variant::{Dtype, Variant};
+use rayon::prelude::*;
+
+use crate::element;
+use crate::error::Result;
+use crate::launch::{Checked, Outputs, logical_strides};
+use crate::view::{TensorView, TensorViewMut};
+
+/// Rows that one thread takes at a time.
+const ROWS_PER_STEP: usize = 16;
+
+/// The arithmetic of a naive kernel in the variant's own precision.
+pub(crate) fn same_precision(variant: &Variant) -> Arithmetic {
+    let precision = variant.precision;
+    Arithmetic::Same {
+        softmax: element::round(precision.softmax),
+        operand: element::round(precision.qkv),
+        output: element::round(precision.output),
+    }
+}
+
+/// Evaluates a checked launch.
+pub(crate) fn evaluate(
+    variant: &Variant,
+    checked: &Checked<'_>,
+    arithmetic: Arithmetic,
+) -> Result<Output> {
+    let [q, k, v] = checked.inputs.each_ref().map(TensorView::to_f64);
+    let owned: Vec<Owned> = checked.captured.iter().map(Owned::new).collect();
+    let cumulative = checked.packed.as_ref().map(|packed| {
+        let index = |at: &i64| usize::try_from(*at).expect("checked lengths are not negative");
+        let cu_q: Vec<usize> = packed.cu_q.iter().map(index).collect();
+        let cu_kv: Vec<usize> = packed.cu_kv.iter().map(index).collect();
+        (cu_q, cu_kv)
+    });
+    let sizes = checked.sizes;
+    let problem = Problem {
+        variant,
+        sizes: Sizes {
+            batch: sizes.batch,
+            heads: sizes.heads,
+            kv_heads: sizes.kv_heads,
+            q_len: sizes.q_len,
+            kv_len: sizes.kv_len,
+        },
+        packed: cumulative
+            .as_ref()
+            .map(|(cu_q, cu_kv)| Packed { cu_q, cu_kv }),
+        q: &q,
+        k: &k,
+        v: &v,
+        captured: owned.iter().map(Owned::captured).collect(),
+        params: checked.params.clone(),
+        training: checked.training,
+    };
+    Ok(run_rows(&Reference::new(problem, arithmetic)?))
+}
+
+fn run_rows(reference: &Reference<'_>) -> Output {
+    let width = reference.row_width();
+    let mut out = vec![0.0; reference.rows() * width];
+    let mut lse = vec![0.0; reference.rows()];
+    out.par_chunks_mut(ROWS_PER_STEP * width)
+        .zip(lse.par_chunks_mut(ROWS_PER_STEP))
+        .enumerate()
+        .for_each_init(Scratch::default, |scratch, (step, (out, lse))| {
+            let rows = out.chunks_exact_mut(width).zip(lse);
+            for (i, (out, lse)) in rows.enumerate() {
+                *lse = reference.row(step * ROWS_PER_STEP + i, scratch, out);
+            }
+        });
+    Output { out, lse }
+}
+
+/// Evaluates a checked launch exactly and writes the results.
+pub(crate) fn launch(
+    variant: &Variant,
+    checked: &Checked<'_>,
+    outputs: &mut Outputs<'_>,
+) -> Result<()> {
+    let output = evaluate(variant, checked, Arithmetic::Exact)?;
+    write_out(variant, checked, &mut outputs.out, &output.out);
+    outputs.lse.write_f64(&output.lse);
+    Ok(())
+}
+
+/// Writes O, given in `[b, h, n, d]` order, in the variant's layout.
+fn write_out(
+    variant: &Variant,
+    checked: &Checked<'_>,
+    out: &mut TensorViewMut<'_>,
+    values: &[f64],
+) {
+    let strides = logical_strides(variant.layout, &out.as_view(), variant.v_head_dim);
+    let planes = checked.inputs[0].shape();
+    let shape = [planes[0], planes[1], planes[2], variant.v_head_dim as usize];
+    let dtype = out.as_view().dtype();
+    // SAFETY: the same elements as `out`, with their axes split and reordered.
+    let mut logical = unsafe { TensorViewMut::from_raw(dtype, out.as_mut_ptr(), &shape, &strides) };
+    logical.write_f64(values);
+}
+
+/// A captured tensor copied into the reference's element types.
+struct Owned {
+    dims: Vec<usize>,
+    data: Data,
+}
+
+enum Data {
+    Float(Vec<f32>),
+    Int(Vec<i32>),
+    Bool(Vec<bool>),
+}
+
+impl Owned {
+    fn new(view: &TensorView<'_>) -> Owned {
+        let values = view.to_f64();
+        let data = match view.dtype() {
+            Dtype::Fp32 | Dtype::Fp16 | Dtype::Bf16 => {
+                Data::Float(values.iter().map(|value| *value as f32).collect())
+            }
+            Dtype::Int8 | Dtype::Int32 => {
+                Data::Int(values.iter().map(|value| *value as i32).collect())
+            }
+            Dtype::Bool => Data::Bool(values.iter().map(|value| *value != 0.0).collect()),
+        };
+        Owned {
+            dims: view.shape().to_vec(),
+            data,
+        }
+    }
+
+    fn captured(&self) -> Captured<'_> {
+        Captured {
+            elements: match &self.data {
+                Data::Float(data) => Elements::Float(data),
+                Data::Int(data) => Elements::Int(data),
+                Data::Bool(data) => Elements::Bool(data),
+            },
+            dims: self.dims.clone(),
+        }
+    }
+}

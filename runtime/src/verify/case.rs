@@ -1,0 +1,272 @@
+//! Inputs of a verification: sizes that meet the edges, and random tensors of those sizes.
+
+use fa_dsl::ir::Type;
+use fa_dsl::ir::eval::Value;
+use fa_dsl::philox::Seed;
+use fa_dsl::variant::{Dtype, Layout, Size, Tensor as Declared, Variant};
+use serde::Serialize;
+
+use super::random::Random;
+use crate::launch::{Arguments, LaunchSizes, Outputs, PackedLengths, lse_shape, output_shape};
+use crate::tensor::Tensor;
+
+/// Sizes of one launch; lengths are per sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Shape {
+    /// Sequences.
+    pub batch: usize,
+    /// Query heads.
+    pub heads: usize,
+    /// Key/value heads.
+    pub kv_heads: usize,
+    /// Query rows.
+    pub q_len: usize,
+    /// Key rows.
+    pub kv_len: usize,
+}
+
+/// Tensors and scalars of one launch.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Sizes.
+    pub shape: Shape,
+    /// A training launch.
+    pub training: Option<Seed>,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    captured: Vec<(String, Tensor)>,
+    params: Vec<(String, Value<f32>)>,
+    packed: Option<PackedLengths>,
+}
+
+/// Results to be written.
+pub(super) struct CaseResults {
+    out: Tensor,
+    lse: Tensor,
+}
+
+/// Sizes for a variant: single rows, no multiple of any tile, more queries than keys, no keys, no queries.
+pub fn shapes(variant: &Variant) -> Vec<Shape> {
+    let kv_heads = variant.kv_heads.or(variant.heads).unwrap_or(2) as usize;
+    let heads = variant.heads.map_or(2 * kv_heads, |heads| heads as usize);
+    let lengths = [
+        (1, 1, 1),
+        (2, 17, 17),
+        (1, 128, 128),
+        (1, 129, 130),
+        (1, 5, 300),
+        (1, 70, 33),
+        (2, 1, 257),
+        (1, 3, 0),
+        (1, 0, 3),
+        (1, 296, 296),
+    ];
+    lengths
+        .map(|(batch, q_len, kv_len)| Shape {
+            batch,
+            heads,
+            kv_heads,
+            q_len,
+            kv_len,
+        })
+        .to_vec()
+}
+
+impl Case {
+    /// Standard normal q, k, v and floats; ints that are lengths or positions; fair bools.
+    pub fn random(variant: &Variant, shape: Shape, seed: u64, training: bool) -> Case {
+        let mut random = Random::new(seed);
+        let mut normal = |dtype: Dtype, dims: &[usize]| {
+            let values: Vec<f64> = (0..dims.iter().product())
+                .map(|_| random.normal())
+                .collect();
+            Tensor::from_f64(dtype, dims, &values)
+        };
+        let qkv = variant.precision.qkv;
+        let tensor_shape = |heads, len, width: u32| {
+            layout_shape(variant.layout, shape.batch, heads, len, width as usize)
+        };
+        let q = normal(
+            qkv,
+            &tensor_shape(shape.heads, shape.q_len, variant.head_dim),
+        );
+        let k = normal(
+            qkv,
+            &tensor_shape(shape.kv_heads, shape.kv_len, variant.head_dim),
+        );
+        let v = normal(
+            qkv,
+            &tensor_shape(shape.kv_heads, shape.kv_len, variant.v_head_dim),
+        );
+        let captured = variant
+            .tensors
+            .iter()
+            .map(|declared| {
+                let tensor = captured_tensor(variant, declared, shape, &mut random);
+                (declared.name.clone(), tensor)
+            })
+            .collect();
+        Case {
+            shape,
+            training: training.then_some(Seed { seed, offset: 3 }),
+            q,
+            k,
+            v,
+            captured,
+            params: params(variant),
+            packed: (variant.layout == Layout::Tnd).then(|| PackedLengths {
+                cu_q: cumulative(shape.batch, shape.q_len),
+                cu_kv: cumulative(shape.batch, shape.kv_len),
+            }),
+        }
+    }
+
+    /// The launch.
+    pub fn arguments(&self) -> Arguments<'_> {
+        Arguments {
+            q: self.q.view(),
+            k: self.k.view(),
+            v: self.v.view(),
+            captured: self
+                .captured
+                .iter()
+                .map(|(name, tensor)| (name.clone(), tensor.view()))
+                .collect(),
+            params: self.params.clone(),
+            training: self.training,
+            packed: self.packed.clone(),
+        }
+    }
+
+    /// Results filled with NaN.
+    pub(super) fn empty_results(&self, variant: &Variant) -> CaseResults {
+        let nan = |dtype, dims: &[usize]| {
+            let values = vec![f64::NAN; dims.iter().product()];
+            Tensor::from_f64(dtype, dims, &values)
+        };
+        let packed = variant.layout == Layout::Tnd;
+        let total = |len| if packed { self.shape.batch * len } else { len };
+        let sizes = LaunchSizes {
+            batch: self.shape.batch,
+            heads: self.shape.heads,
+            kv_heads: self.shape.kv_heads,
+            q_len: total(self.shape.q_len),
+            kv_len: total(self.shape.kv_len),
+        };
+        CaseResults {
+            out: nan(
+                variant.precision.output,
+                &output_shape(variant, self.q.shape()),
+            ),
+            lse: nan(Dtype::Fp32, &lse_shape(variant, sizes)),
+        }
+    }
+}
+
+impl CaseResults {
+    pub(super) fn outputs(&mut self) -> Outputs<'_> {
+        Outputs {
+            out: self.out.view_mut(),
+            lse: self.lse.view_mut(),
+        }
+    }
+
+    /// O and LSE in the reference's order.
+    pub(super) fn logical(&self, variant: &Variant) -> (Vec<f64>, Vec<f64>) {
+        let shape = self.out.shape();
+        let width = variant.v_head_dim as usize;
+        let split =
+            |outer: usize, inner: usize| [shape[outer], shape[inner], shape[2] / width, width];
+        let out = match variant.layout {
+            Layout::Bnsd => self.out.clone(),
+            Layout::Bsnd => self.out.view().permute(&[0, 2, 1, 3]).to_tensor(),
+            Layout::Bsh | Layout::Sbh => {
+                let split = self.out.clone().reshape(&split(0, 1));
+                let axes: &[usize] = if variant.layout == Layout::Bsh {
+                    &[0, 2, 1, 3]
+                } else {
+                    &[1, 2, 0, 3]
+                };
+                split.view().permute(axes).to_tensor()
+            }
+            Layout::Tnd => self.out.view().permute(&[1, 0, 2]).to_tensor(),
+        };
+        (out.to_f64(), self.lse.to_f64())
+    }
+}
+
+fn layout_shape(
+    layout: Layout,
+    batch: usize,
+    heads: usize,
+    len: usize,
+    width: usize,
+) -> Vec<usize> {
+    match layout {
+        Layout::Bnsd => vec![batch, heads, len, width],
+        Layout::Bsnd => vec![batch, len, heads, width],
+        Layout::Bsh => vec![batch, len, heads * width],
+        Layout::Sbh => vec![len, batch, heads * width],
+        Layout::Tnd => vec![batch * len, heads, width],
+    }
+}
+
+fn cumulative(batch: usize, len: usize) -> Vec<i64> {
+    (0..=batch).map(|i| (i * len) as i64).collect()
+}
+
+/// The default where there is one; else a value that changes little.
+fn params(variant: &Variant) -> Vec<(String, Value<f32>)> {
+    variant
+        .params
+        .iter()
+        .map(|param| {
+            let value = param.default.unwrap_or(match param.ty {
+                Type::Int => Value::Int(1),
+                Type::Float => Value::Float(1.0),
+                Type::Bool => Value::Bool(true),
+            });
+            (param.name.clone(), value)
+        })
+        .collect()
+}
+
+fn captured_tensor(
+    variant: &Variant,
+    declared: &Declared,
+    shape: Shape,
+    random: &mut Random,
+) -> Tensor {
+    let packed = variant.layout == Layout::Tnd
+        && declared.dims.iter().any(|dim| dim.sizes == [Size::B])
+        && declared
+            .dims
+            .iter()
+            .any(|dim| dim.sizes == [Size::QLen] || dim.sizes == [Size::KvLen]);
+    let factor = if packed { shape.batch } else { 1 };
+    let size_of = |size: &Size| match size {
+        Size::B => shape.batch,
+        Size::H => shape.heads,
+        Size::KvH => shape.kv_heads,
+        Size::QLen => factor * shape.q_len,
+        Size::KvLen => factor * shape.kv_len,
+    };
+    let dims: Vec<usize> = declared
+        .dims
+        .iter()
+        .filter(|dim| !(packed && dim.sizes == [Size::B]))
+        .map(|dim| {
+            let named: usize = dim.sizes.iter().map(size_of).sum();
+            usize::try_from(named as i64 + dim.constant).unwrap_or(0)
+        })
+        .collect();
+    let values: Vec<f64> = (0..dims.iter().product::<usize>())
+        .map(|_| match declared.dtype {
+            Dtype::Fp32 | Dtype::Fp16 | Dtype::Bf16 => 0.5 * random.normal(),
+            Dtype::Int8 | Dtype::Int32 => random.below(shape.kv_len + 1) as f64,
+            Dtype::Bool => random.below(2) as f64,
+        })
+        .collect();
+    Tensor::from_f64(declared.dtype, &dims, &values)
+}
