@@ -123,6 +123,8 @@ pub struct Limits {
     pub user_cross_core_flags: u32,
     /// Largest value of a cross-core flag counter.
     pub cross_core_counter_max: u32,
+    /// Accumulating Mmads into a C of fewer fractals than this need a barrier between them.
+    pub mmad_overlap_fractals: u32,
     /// Alignment of a global address for full bandwidth, bytes.
     pub gm_align_bytes: u32,
 }
