@@ -18,6 +18,11 @@ pub struct Span {
 }
 
 impl Span {
+    /// From the first byte to one past the last.
+    pub fn new(file: FileId, start: u32, end: u32) -> Span {
+        Span { file, start, end }
+    }
+
     /// The smallest span of one text that holds both; `self` if they lie in different texts.
     pub fn to(self, other: Span) -> Span {
         if self.file != other.file {

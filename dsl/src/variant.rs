@@ -1,6 +1,8 @@
 //! A checked attention variant: typed, complete, hardware-free. Both front doors produce it, every
 //! backend and the reference read it. It holds no parser type.
 
+use std::fmt;
+
 use serde::Serialize;
 
 use crate::ir::eval::Value;
@@ -229,6 +231,33 @@ pub struct Dim {
     pub constant: i64,
 }
 
+impl Size {
+    /// The spelling in `.fa` files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Size::B => "b",
+            Size::H => "h",
+            Size::KvH => "kv_h",
+            Size::QLen => "q_len",
+            Size::KvLen => "kv_len",
+        }
+    }
+}
+
+impl fmt::Display for Dim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.sizes.iter().map(|size| size.name()).collect();
+        match (names.is_empty(), self.constant) {
+            (true, constant) => write!(f, "{constant}"),
+            (false, 0) => f.write_str(&names.join(" + ")),
+            (false, constant) if constant < 0 => {
+                write!(f, "{} - {}", names.join(" + "), constant.unsigned_abs())
+            }
+            (false, constant) => write!(f, "{} + {constant}", names.join(" + ")),
+        }
+    }
+}
+
 /// A captured input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Tensor {
@@ -296,6 +325,17 @@ pub struct TargetSchedule {
     pub schedule: Schedule,
 }
 
+/// A condition that every launch must meet, because the meaning of the variant rests on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Requirement {
+    /// Bool over `QLen`, `KvLen` and parameters; in `tnd` it holds for each sequence.
+    pub condition: ExprId,
+    /// What is required, as a phrase: "`q_len` at most `kv_len`, because of `same`".
+    pub message: String,
+    /// What asks for it.
+    pub span: Span,
+}
+
 /// A typed, complete, hardware-free attention variant.
 #[derive(Clone, Debug, Serialize)]
 pub struct Variant {
@@ -343,6 +383,8 @@ pub struct Variant {
     pub tensors: Vec<Tensor>,
     /// Paged key/value cache.
     pub paged: Option<Paged>,
+    /// What every launch must meet.
+    pub requirements: Vec<Requirement>,
     /// The schedule that holds where no target block says otherwise.
     pub schedule: Schedule,
     /// The targets that the variant names, in order, each with its schedule.
@@ -385,6 +427,7 @@ impl Variant {
             params: Vec::new(),
             tensors: Vec::new(),
             paged: None,
+            requirements: Vec::new(),
             schedule: Schedule::default(),
             targets: Vec::new(),
         }

@@ -232,6 +232,15 @@ impl Exprs {
             .map(|index| ExprId(u32::try_from(index).expect("fewer than 2^32 nodes")))
     }
 
+    /// The node at a position of the arena.
+    ///
+    /// # Panics
+    /// If there are not that many nodes.
+    pub fn id(&self, index: usize) -> ExprId {
+        assert!(index < self.nodes.len(), "no node at {index}");
+        ExprId(u32::try_from(index).expect("fewer than 2^32 nodes"))
+    }
+
     /// The node.
     pub fn node(&self, id: ExprId) -> &Node {
         &self.nodes[id.index()]
