@@ -13,6 +13,9 @@ use fa_targets::{Target, TargetKind};
 
 use budget::Budget;
 
+/// Version of the generator, as printed in emitted files.
+pub const GENERATOR_VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// Tile sizes of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Tile {

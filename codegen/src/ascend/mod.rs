@@ -1,1 +1,292 @@
-//! The backend for split-core Ascend chips.
+//! The backend for split-core Ascend chips: one cube core and two vector cores that meet in global memory.
+//!
+//! `plan` lowers the expressions, chooses the tile, places every buffer and fixes the schedule; `render` prints
+//! the result. The emitted kernel, its tiling header, launcher and build file come from `templates/ascendc/`.
+
+mod choose;
+mod emit;
+mod lower;
+mod memory;
+mod render;
+mod support;
+mod view;
+
+use fa_dsl::diagnostic::{Code, Diagnostic};
+use fa_dsl::ir::{ExprId, Exprs};
+use fa_dsl::tiles::{self, TileAnalysis};
+use fa_dsl::variant::Variant;
+use fa_targets::Target;
+
+use crate::budget::Budget;
+use crate::{GeneratedFile, LengthLimits, Planned, Provenance, Tile};
+
+pub(crate) use choose::kib;
+use choose::{Choice, Chooser};
+use lower::names::Names;
+use lower::scalar::ScalarPrinter;
+use lower::{Lowered, lower};
+use memory::{Arrangement, Facts, Sizes};
+
+/// Score and output rings of the workspace start on full-bandwidth addresses.
+fn ring_bytes(stages: u32, rows: u32, cols: u32, bytes: u32, align: u64) -> u64 {
+    (u64::from(rows) * u64::from(cols) * u64::from(bytes)).next_multiple_of(align)
+        * u64::from(stages)
+}
+
+/// A plan for a split-core chip: everything the renderer needs, decided.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    variant: Variant,
+    target: Target,
+    symbol: String,
+    facts: Facts,
+    arrangement: Arrangement,
+    sizes: Sizes,
+    budget: Budget,
+    lowered: Lowered,
+    /// The variant's expressions and what tile analysis added to them.
+    exprs: Exprs,
+    analysis: TileAnalysis,
+    names: Names,
+    max_len: u32,
+}
+
+/// Plans one variant for a split-core chip.
+///
+/// # Errors
+/// `FA201` for features this backend does not have yet, `FA203` for ints that its vector code cannot hold,
+/// `FA101` where no arrangement fits the on-chip memories.
+pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnostic>> {
+    let ascend = target
+        .ascend()
+        .expect("a split-core target has all Ascend tables");
+    let mut errors = support::refusals(variant, &target.name);
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let mut exprs = variant.exprs.clone();
+    let analysis = tiles::analyse(&mut exprs, variant.mask, variant.align);
+    let max_len = support::length_limit(variant, &exprs, &target.name).unwrap_or_else(|error| {
+        errors.push(error);
+        0
+    });
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let names = Names::new(variant);
+    let analysis = printable(&mut exprs, &names, analysis);
+    let lowered = lower(variant, &exprs, &names);
+    let facts = Facts::new(variant, &ascend);
+    let schedule = variant.schedule_for(&target.name);
+    let chooser = Chooser {
+        variant,
+        target: &target.name,
+        ascend,
+        facts,
+        lowered: &lowered,
+    };
+    let Choice {
+        arrangement,
+        budget,
+    } = chooser
+        .choose(&schedule.tile)
+        .map_err(|error| vec![error])?;
+    let warnings = warnings(variant, target, &arrangement, facts.lanes);
+    let plan = Plan {
+        symbol: format!("fa_{}_forward", variant.name.value),
+        sizes: facts.sizes(&arrangement),
+        variant: variant.clone(),
+        target: target.clone(),
+        facts,
+        arrangement,
+        budget,
+        lowered,
+        exprs,
+        analysis,
+        names,
+        max_len,
+    };
+    Ok(Planned {
+        plan: crate::Plan::Ascend(Box::new(plan)),
+        warnings,
+    })
+}
+
+/// Prints a plan: the kernel, its tiling header, the launcher and `CMakeLists.txt`.
+pub fn render(plan: &Plan, provenance: &Provenance) -> Vec<GeneratedFile> {
+    render::files(&view::Kernel::new(plan, provenance))
+}
+
+/// The analysis as far as the scalar unit can evaluate it: what it cannot becomes "any key, never empty, never
+/// full".
+fn printable(exprs: &mut Exprs, names: &Names, analysis: TileAnalysis) -> TileAnalysis {
+    let (zero, kv_len) = (exprs.int(0), exprs.var(fa_dsl::ir::Var::KvLen));
+    let never = exprs.bool(false);
+    let printer = ScalarPrinter::new(exprs, names);
+    let or = |id: ExprId, other: ExprId| if printer.prints(id) { id } else { other };
+    let limits_print = printer.prints(analysis.kv_begin) && printer.prints(analysis.kv_end);
+    TileAnalysis {
+        kv_begin: if limits_print {
+            analysis.kv_begin
+        } else {
+            zero
+        },
+        kv_end: if limits_print {
+            analysis.kv_end
+        } else {
+            kv_len
+        },
+        empty: or(analysis.empty, never),
+        full: or(analysis.full, never),
+    }
+}
+
+/// FA105: a schedule or tile that leaves a unit idle, where the file asked for it.
+fn warnings(variant: &Variant, target: &Target, at: &Arrangement, lanes: u32) -> Vec<Diagnostic> {
+    let schedule = variant.schedule_for(&target.name);
+    let mut found = Vec::new();
+    if let Some(stages) = schedule.tile.stages
+        && stages.value == 1
+    {
+        let message = "`stages = 1` runs the cube and the vector cores one after the other";
+        let help = "write `stages = 2;` or leave it to the planner";
+        found.push(
+            Diagnostic::warning(Code(105), message, help).at(stages.span, "one tile in flight"),
+        );
+    }
+    if let Some(block_kv) = schedule.tile.block_kv
+        && 2 * at.block_kv <= lanes
+    {
+        let message = format!(
+            "`block_kv = {}` uses {} of {lanes} lanes of the vector unit",
+            at.block_kv, at.block_kv
+        );
+        let help = format!(
+            "write `block_kv = {};` or more, or leave it to the planner",
+            2 * lanes
+        );
+        found.push(Diagnostic::warning(Code(105), message, help).at(block_kv.span, "short rows"));
+    }
+    found.retain(|warning| !schedule.allow.contains(&warning.code.0));
+    found
+}
+
+impl Plan {
+    /// The exported symbol of the kernel.
+    pub fn symbol(&self) -> &str {
+        &self.symbol
+    }
+
+    /// The tile.
+    pub fn tile(&self) -> Tile {
+        Tile {
+            block_q: self.arrangement.block_q,
+            block_kv: self.arrangement.block_kv,
+            stages: self.arrangement.stages,
+        }
+    }
+
+    /// Where every buffer lies.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// The longest sequences it accepts: below 2^24 where vector code computes with positions.
+    pub fn limits(&self) -> LengthLimits {
+        LengthLimits {
+            max_len: self.max_len,
+        }
+    }
+
+    /// Cores to launch for that many tasks on a chip with that many cube cores.
+    pub fn blocks(&self, tasks: u64, cube_cores: u32) -> u32 {
+        u32::try_from(tasks)
+            .unwrap_or(u32::MAX)
+            .clamp(1, cube_cores.max(1))
+    }
+
+    /// Bytes of workspace that a launch on that many cores needs, from a 512-byte aligned start.
+    pub fn workspace_bytes(&self, blocks: u32) -> u64 {
+        self.core_workspace().total() * u64::from(blocks)
+    }
+
+    /// The workspace of one core.
+    fn core_workspace(&self) -> Workspace {
+        let at = &self.arrangement;
+        let ascend = self.target.ascend().expect("checked when planned");
+        let align = u64::from(ascend.limits.gm_align_bytes);
+        let ring = |cols, bytes| ring_bytes(at.stages, at.block_q, cols, bytes, align);
+        Workspace {
+            scores: ring(at.block_kv, 4),
+            probabilities: ring(at.block_kv, self.facts.qkv_bytes),
+            partial: ring(self.facts.value_dim_pad, 4),
+        }
+    }
+
+    /// The schedule in words.
+    pub fn schedule(&self) -> Vec<String> {
+        let at = &self.arrangement;
+        let workspace = self.core_workspace();
+        let lead = at.stages - 1;
+        let order = match lead {
+            0 => "cube and vector cores take turns (stages = 1)".to_owned(),
+            1 => format!(
+                "the cube core runs 1 tile ahead of the vector cores (stages = {})",
+                at.stages
+            ),
+            lead => format!(
+                "the cube core runs {lead} tiles ahead of the vector cores (stages = {})",
+                at.stages
+            ),
+        };
+        vec![
+            format!(
+                "task: {} query rows of one head; late rows first, dealt to the cube cores in turn",
+                at.block_q
+            ),
+            order,
+            format!(
+                "cube: S = Q K^T in blocks of {} x {}, depth {} at a time, to a ring of {} slots ({})",
+                self.sizes.sub_rows,
+                self.sizes.sub_keys,
+                self.sizes.sub_depth,
+                at.stages,
+                kib(workspace.scores)
+            ),
+            format!(
+                "vector: softmax of {} rows at a time on each of {} cores, {} slot(s); P to a ring of {} slots ({})",
+                at.row_step,
+                self.facts.vector_cores,
+                at.score_copies,
+                at.stages,
+                kib(workspace.probabilities)
+            ),
+            format!(
+                "cube: P V in blocks of {} x {}, summed over the tile in L0C, to a ring of {} slots ({})",
+                self.sizes.sub_rows,
+                self.sizes.sub_values,
+                at.stages,
+                kib(workspace.partial)
+            ),
+            format!(
+                "vector: output rescaled and summed {} rows at a time, {} slot(s)",
+                at.output_step, at.output_copies
+            ),
+            format!("workspace: {} per cube core", kib(workspace.total())),
+        ]
+    }
+}
+
+/// Bytes of the rings in global memory, per cube core.
+#[derive(Clone, Copy, Debug)]
+struct Workspace {
+    scores: u64,
+    probabilities: u64,
+    partial: u64,
+}
+
+impl Workspace {
+    fn total(&self) -> u64 {
+        self.scores + self.probabilities + self.partial
+    }
+}

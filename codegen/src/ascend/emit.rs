@@ -1,0 +1,186 @@
+//! Vector programs as lines of Ascend C.
+
+use super::lower::program::{Arg, Instr, Op, Program, Register, Space};
+
+/// A broadcasting vector instruction of two operands that some program needs, by API name.
+pub(super) const BROADCAST_OPS: [&str; 6] = ["Add", "Sub", "Mul", "Div", "Max", "Min"];
+
+/// The lines of a program, and what its function must declare first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub(super) struct Lines {
+    /// Declarations of the buffers that the program touches, in order of appearance.
+    pub(super) locals: Vec<String>,
+    /// Instructions with their barriers.
+    pub(super) steps: Vec<String>,
+}
+
+/// Prints a program of that space.
+pub(super) fn lines(space: Space, program: &Program) -> Lines {
+    let mut lines = Lines::default();
+    for instr in &program.instrs {
+        for arg in instr.args.iter().chain([&instr.dst]) {
+            let local = declaration(space, arg);
+            if !local.is_empty() && !lines.locals.contains(&local) {
+                lines.locals.push(local);
+            }
+        }
+        if !instr.note.is_empty() {
+            lines.steps.push(format!("// {}", instr.note));
+        }
+        lines.steps.push(statement(space, instr));
+        lines
+            .steps
+            .push("AscendC::PipeBarrier<PIPE_V>();".to_owned());
+    }
+    lines.locals.sort();
+    lines
+}
+
+/// The broadcasting helpers that the programs call over a tile, in a fixed order.
+pub(super) fn broadcast_ops(programs: &[&Program]) -> Vec<&'static str> {
+    BROADCAST_OPS
+        .into_iter()
+        .filter(|name| {
+            programs
+                .iter()
+                .flat_map(|program| &program.instrs)
+                .any(|instr| instr.op == Op::Binary(name) && has_outer(instr))
+        })
+        .collect()
+}
+
+/// Whether some program repeats an outer value over a tile.
+pub(super) fn spreads(programs: &[&Program]) -> bool {
+    programs
+        .iter()
+        .flat_map(|program| &program.instrs)
+        .any(|instr| instr.op == Op::Spread)
+}
+
+fn has_outer(instr: &Instr) -> bool {
+    instr.args.iter().any(|arg| matches!(arg, Arg::Outer(..)))
+}
+
+fn buffer(space: Space, register: Register) -> String {
+    let Register(index) = register;
+    match space {
+        Space::Uniform => format!("uniform{index}"),
+        Space::Row => format!("row{index}"),
+        Space::Column => format!("column{index}"),
+        Space::Tile => format!("temp{index}"),
+    }
+}
+
+/// The declaration of an operand inside a function of that space; empty for what is in scope anyway.
+fn declaration(space: Space, arg: &Arg) -> String {
+    let (own, register) = match arg {
+        Arg::Own(register) => (space, *register),
+        Arg::Outer(outer, register) => (*outer, *register),
+        Arg::Scores | Arg::Counter => return String::new(),
+    };
+    let name = buffer(own, register);
+    let Register(index) = register;
+    let value = match (own, space) {
+        (Space::Uniform, _) => format!("UniformValue({index})"),
+        (Space::Row, Space::Tile) => format!("RowValue({index})[chunk.firstRow * kBlockLanes]"),
+        (Space::Row, _) => format!("RowValue({index})"),
+        (Space::Column, Space::Tile) => format!("ColumnValue({index})[chunk.firstCol]"),
+        (Space::Column, _) => format!("ColumnValue({index})"),
+        (Space::Tile, _) => format!("Temp({index})"),
+    };
+    format!("const LocalTensor<float> {name} = {value};")
+}
+
+fn operand(space: Space, arg: &Arg) -> String {
+    match arg {
+        Arg::Own(register) => buffer(space, *register),
+        Arg::Outer(outer, register) => buffer(*outer, *register),
+        Arg::Scores => "chunk.scores".to_owned(),
+        Arg::Counter if space == Space::Row => "RowCounter()".to_owned(),
+        Arg::Counter => "Counter()".to_owned(),
+    }
+}
+
+/// An operand together with how it repeats over a tile.
+fn stepped(arg: &Arg) -> String {
+    let step = match arg {
+        Arg::Outer(Space::Row, _) => "kPerRow",
+        Arg::Outer(Space::Column, _) => "kPerColumn",
+        Arg::Outer(..) => "kEverywhere",
+        _ => "kPerPair",
+    };
+    format!("{{{}, {step}}}", operand(Space::Tile, arg))
+}
+
+/// Elements of a value of that space.
+fn count(space: Space) -> &'static str {
+    match space {
+        Space::Uniform => "kLanes",
+        Space::Row => "kRowLanes",
+        Space::Column => "kColumns",
+        Space::Tile => "chunk.count",
+    }
+}
+
+fn statement(space: Space, instr: &Instr) -> String {
+    let dst = operand(space, &instr.dst);
+    let args: Vec<String> = instr.args.iter().map(|arg| operand(space, arg)).collect();
+    let count = count(space);
+    match &instr.op {
+        Op::Unary(name) => format!("AscendC::{name}({dst}, {}, {count});", args[0]),
+        Op::Scalar(name, scalar) => {
+            format!("AscendC::{name}({dst}, {}, {scalar}, {count});", args[0])
+        }
+        Op::Binary(name) if !has_outer(instr) => {
+            format!("AscendC::{name}({dst}, {}, {}, {count});", args[0], args[1])
+        }
+        Op::Binary(name) if space == Space::Tile => {
+            let (a, b) = (stepped(&instr.args[0]), stepped(&instr.args[1]));
+            format!("{name}Tile({dst}, {a}, {b}, chunk);")
+        }
+        Op::Binary(name) => {
+            // One uniform value against a whole row or column vector.
+            let step = |arg: &Arg| {
+                if matches!(arg, Arg::Outer(..)) {
+                    "0"
+                } else {
+                    "kLaneBlocks"
+                }
+            };
+            let (a, b) = (step(&instr.args[0]), step(&instr.args[1]));
+            format!(
+                "AscendC::{name}({dst}, {}, {}, kLanes, {count} / kLanes, \
+                 {{1, 1, 1, kLaneBlocks, {a}, {b}}});",
+                args[0], args[1]
+            )
+        }
+        Op::Round(mode) => format!(
+            "AscendC::Cast({dst}, {}, AscendC::RoundMode::{mode}, {count});",
+            args[0]
+        ),
+        Op::ToBits => format!(
+            "AscendC::Cast({dst}.ReinterpretCast<int32_t>(), {}, AscendC::RoundMode::CAST_RINT, {count});",
+            args[0]
+        ),
+        Op::BitBinary(name) => {
+            format!(
+                "AscendC::{name}(Bits({dst}), Bits({}), Bits({}), 2 * {count});",
+                args[0], args[1]
+            )
+        }
+        Op::BitNot => format!("AscendC::Not(Bits({dst}), Bits({}), 2 * {count});", args[0]),
+        Op::ShiftLeft(by) => format!(
+            "AscendC::ShiftLeft({dst}.ReinterpretCast<uint32_t>(), {}.ReinterpretCast<uint32_t>(), \
+             static_cast<uint32_t>({by}), {count});",
+            args[0]
+        ),
+        Op::Fill(scalar) => format!("AscendC::Duplicate({dst}, {scalar}, {count});"),
+        Op::Spread if space == Space::Tile => {
+            format!("SpreadTile({dst}, {}, chunk);", stepped(&instr.args[0]))
+        }
+        Op::Spread => format!(
+            "AscendC::Adds({dst}, {}, 0.0f, kLanes, {count} / kLanes, {{1, 1, kLaneBlocks, 0}});",
+            args[0]
+        ),
+    }
+}

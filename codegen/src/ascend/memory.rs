@@ -1,0 +1,418 @@
+//! Places the buffers of the forward kernel in the memories of a split-core chip.
+
+use fa_dsl::variant::Variant;
+use fa_targets::{Ascend, Memory};
+
+use super::lower::Lowered;
+use crate::budget::{Budget, Buffer, MemoryUse};
+
+/// Columns of a score tile that one pass of the vector programs covers, at most. A choice of ours: wide enough
+/// for long instructions, narrow enough that several temporaries fit.
+const MAX_CHUNK: u32 = 256;
+
+/// Bytes of an fp32 number.
+const FP32: u32 = 4;
+
+/// What the variant and the chip fix before any tile is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub(super) struct Facts {
+    pub(super) head_dim: u32,
+    pub(super) value_dim: u32,
+    /// `head_dim` in whole fractals.
+    pub(super) head_dim_pad: u32,
+    /// `value_dim` in whole fractals.
+    pub(super) value_dim_pad: u32,
+    /// Bytes of an element of Q, K, V and P.
+    pub(super) qkv_bytes: u32,
+    /// Rows of a fractal.
+    pub(super) fractal: u32,
+    /// Lanes of an fp32 vector instruction.
+    pub(super) lanes: u32,
+    /// fp32 numbers of a 32-byte block.
+    pub(super) block_lanes: u32,
+    /// Vector cores of a cube core.
+    pub(super) vector_cores: u32,
+    /// Side of the largest square that L0A, L0B and L0C all hold twice.
+    pub(super) square: u32,
+    /// Largest repeat count of a vector instruction.
+    pub(super) max_repeat: u32,
+}
+
+/// The tile and how it is cut up inside a core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub(super) struct Arrangement {
+    pub(super) block_q: u32,
+    pub(super) block_kv: u32,
+    pub(super) stages: u32,
+    /// Slots of keys, and of probabilities with their values, in L1.
+    pub(super) l1_copies: u32,
+    /// Rows that the softmax takes at a time.
+    pub(super) row_step: u32,
+    /// Slots of scores in UB.
+    pub(super) score_copies: u32,
+    /// Rows that the output takes at a time.
+    pub(super) output_step: u32,
+    /// Slots of partial outputs in UB.
+    pub(super) output_copies: u32,
+}
+
+/// Sizes that follow from an arrangement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub(super) struct Sizes {
+    /// Query rows of one Mmad.
+    pub(super) sub_rows: u32,
+    /// Key rows of one Mmad.
+    pub(super) sub_keys: u32,
+    /// Columns of Q and K that one Mmad sums over.
+    pub(super) sub_depth: u32,
+    /// Value columns of one Mmad.
+    pub(super) sub_values: u32,
+    /// Query rows of a vector core.
+    pub(super) core_rows: u32,
+    /// Score columns of one pass of the vector programs.
+    pub(super) chunk: u32,
+    /// Passes over a full tile.
+    pub(super) chunks: u32,
+}
+
+impl Facts {
+    pub(super) fn new(variant: &Variant, ascend: &Ascend) -> Facts {
+        let fractal = ascend.limits.fractal_rows;
+        let qkv_bytes = variant.precision.qkv.bytes();
+        let fits = |memory: &Memory, side: u32, bytes: u32| {
+            u64::from(2 * side * side * bytes) <= memory.usable_bytes
+        };
+        let memory = ascend.memory;
+        let mut square = fractal;
+        while fits(&memory.l0a, 2 * square, qkv_bytes)
+            && fits(&memory.l0b, 2 * square, qkv_bytes)
+            && fits(&memory.l0c, 2 * square, FP32)
+        {
+            square *= 2;
+        }
+        Facts {
+            head_dim: variant.head_dim,
+            value_dim: variant.v_head_dim,
+            head_dim_pad: variant.head_dim.next_multiple_of(fractal),
+            value_dim_pad: variant.v_head_dim.next_multiple_of(fractal),
+            qkv_bytes,
+            fractal,
+            lanes: ascend.limits.vector_repeat_bytes / FP32,
+            block_lanes: ascend.limits.data_block_bytes / FP32,
+            vector_cores: ascend.chip.vector_cores_per_cube_core,
+            square,
+            max_repeat: ascend.limits.max_repeat,
+        }
+    }
+
+    pub(super) fn sizes(&self, at: &Arrangement) -> Sizes {
+        let columns = at.block_kv.next_multiple_of(self.lanes);
+        let chunks = columns.div_ceil(MAX_CHUNK);
+        Sizes {
+            sub_rows: at.block_q.min(self.square),
+            sub_keys: at.block_kv.min(self.square),
+            sub_depth: self.head_dim_pad.min(self.square),
+            sub_values: self.value_dim_pad.min(self.square),
+            core_rows: at.block_q / self.vector_cores,
+            chunk: columns.div_ceil(chunks).next_multiple_of(self.lanes),
+            chunks,
+        }
+    }
+}
+
+/// Collects the buffers of one memory, each placed behind the last.
+struct Placer {
+    align: u64,
+    buffers: Vec<Buffer>,
+    next: u64,
+}
+
+impl Placer {
+    fn new(memory: &Memory) -> Placer {
+        Placer {
+            align: memory.align_bytes,
+            buffers: Vec::new(),
+            next: 0,
+        }
+    }
+
+    /// Places `copies` of `rows` x `cols` elements; nothing where there are none.
+    fn place(
+        &mut self,
+        name: &str,
+        copies: u32,
+        (rows, cols): (u32, u32),
+        dtype: (&str, u32),
+        role: &str,
+    ) {
+        let copy_bytes =
+            (u64::from(rows) * u64::from(cols) * u64::from(dtype.1)).next_multiple_of(self.align);
+        if copies == 0 || copy_bytes == 0 {
+            return;
+        }
+        self.buffers.push(Buffer {
+            name: name.to_owned(),
+            copies,
+            rows,
+            cols,
+            dtype: dtype.0.to_owned(),
+            elem_bytes: dtype.1,
+            offset_bytes: self.next,
+            copy_bytes,
+            role: role.to_owned(),
+        });
+        self.next += u64::from(copies) * copy_bytes;
+    }
+
+    fn finish(self, memory: &str, capacity: &Memory, note: &str) -> MemoryUse {
+        MemoryUse {
+            memory: memory.to_owned(),
+            capacity_bytes: capacity.usable_bytes,
+            capacity_note: note.to_owned(),
+            buffers: self.buffers,
+        }
+    }
+}
+
+/// Places every buffer; the result may exceed the capacities.
+pub(super) fn place(
+    variant: &Variant,
+    target: &str,
+    ascend: &Ascend,
+    facts: &Facts,
+    lowered: &Lowered,
+    at: &Arrangement,
+) -> Budget {
+    let sizes = facts.sizes(at);
+    let qkv = (variant.precision.qkv.name(), facts.qkv_bytes);
+    Budget {
+        target: target.to_owned(),
+        memories: vec![
+            l1(ascend, facts, &sizes, at, qkv),
+            l0(
+                "L0A",
+                &ascend.memory.l0a,
+                operand(&sizes, sizes.sub_rows, true),
+                qkv,
+            ),
+            l0(
+                "L0B",
+                &ascend.memory.l0b,
+                operand(&sizes, sizes.sub_keys, false),
+                qkv,
+            ),
+            l0c(ascend, &sizes),
+            ub(ascend, facts, lowered, &sizes, at),
+        ],
+    }
+}
+
+fn l1(
+    ascend: &Ascend,
+    facts: &Facts,
+    sizes: &Sizes,
+    at: &Arrangement,
+    qkv: (&str, u32),
+) -> MemoryUse {
+    let mut l1 = Placer::new(&ascend.memory.l1);
+    l1.place(
+        "q_tile",
+        1,
+        (at.block_q, facts.head_dim_pad),
+        qkv,
+        "queries of the task",
+    );
+    l1.place(
+        "k_tile",
+        at.l1_copies,
+        (sizes.sub_keys, facts.head_dim_pad),
+        qkv,
+        "a piece of the keys",
+    );
+    l1.place(
+        "p_tile",
+        at.l1_copies,
+        (sizes.sub_rows, sizes.sub_keys),
+        qkv,
+        "a piece of the probabilities",
+    );
+    l1.place(
+        "v_tile",
+        at.l1_copies,
+        (sizes.sub_keys, sizes.sub_values),
+        qkv,
+        "a piece of the values",
+    );
+    l1.finish(
+        "L1",
+        &ascend.memory.l1,
+        "512 KiB less 256 bytes that the toolchain keeps",
+    )
+}
+
+/// Rows and columns of the larger of the two operands that share an L0 slot: of `Q K^T` and of `P V`.
+fn operand(sizes: &Sizes, rows: u32, left: bool) -> (u32, u32) {
+    if left {
+        (rows, sizes.sub_depth.max(sizes.sub_keys))
+    } else {
+        (rows, sizes.sub_depth.max(sizes.sub_values))
+    }
+}
+
+fn l0(name: &str, memory: &Memory, shape: (u32, u32), qkv: (&str, u32)) -> MemoryUse {
+    let mut l0 = Placer::new(memory);
+    let (buffer, role) = match name {
+        "L0A" => ("left", "left operand of one Mmad"),
+        _ => ("right", "right operand of one Mmad"),
+    };
+    l0.place(buffer, 2, shape, qkv, role);
+    l0.finish(name, memory, "all of it")
+}
+
+fn l0c(ascend: &Ascend, sizes: &Sizes) -> MemoryUse {
+    let mut l0c = Placer::new(&ascend.memory.l0c);
+    let columns = sizes.sub_keys.max(sizes.sub_values);
+    l0c.place(
+        "sum",
+        2,
+        (sizes.sub_rows, columns),
+        ("fp32", FP32),
+        "accumulator",
+    );
+    l0c.finish("L0C", &ascend.memory.l0c, "all of it")
+}
+
+fn ub(
+    ascend: &Ascend,
+    facts: &Facts,
+    lowered: &Lowered,
+    sizes: &Sizes,
+    at: &Arrangement,
+) -> MemoryUse {
+    let fp32 = ("fp32", FP32);
+    let columns = sizes.chunk * sizes.chunks;
+    let core_rows = sizes.core_rows;
+    let lanes = facts.block_lanes;
+    let temporaries = lowered.score.buffers.max(lowered.mask.buffers).max(1);
+    let counts_rows = u32::from(!lowered.row.instrs.is_empty());
+    let counts = u32::from(counts_rows == 1 || !lowered.column.instrs.is_empty());
+    let mut ub = Placer::new(&ascend.memory.ub);
+    ub.place(
+        "s_tile",
+        at.score_copies,
+        (at.row_step, columns),
+        fp32,
+        "scores, then probabilities in place",
+    );
+    ub.place(
+        "temp",
+        temporaries,
+        (at.row_step, sizes.chunk),
+        fp32,
+        "steps of the vector programs, reductions",
+    );
+    ub.place(
+        "o_acc",
+        1,
+        (core_rows, facts.value_dim_pad),
+        fp32,
+        "output of the task, unscaled",
+    );
+    ub.place(
+        "o_tile",
+        at.output_copies,
+        (at.output_step, facts.value_dim_pad),
+        fp32,
+        "output of one tile",
+    );
+    ub.place(
+        "row_max",
+        1,
+        (1, core_rows),
+        fp32,
+        "running maximum of a row",
+    );
+    ub.place("row_sum", 1, (1, core_rows), fp32, "running sum of a row");
+    ub.place(
+        "tile_max",
+        1,
+        (1, at.row_step),
+        fp32,
+        "maximum including this tile",
+    );
+    ub.place("tile_sum", 1, (1, at.row_step), fp32, "sum of this tile");
+    ub.place(
+        "rescale",
+        at.stages,
+        (1, core_rows),
+        fp32,
+        "exp(old maximum - new maximum)",
+    );
+    ub.place(
+        "final_sum",
+        at.stages,
+        (1, core_rows),
+        fp32,
+        "divisor of finished rows",
+    );
+    ub.place(
+        "lse",
+        1,
+        (1, core_rows),
+        fp32,
+        "log of the sum of exponentials",
+    );
+    let block_rows = at.row_step.max(at.output_step);
+    ub.place(
+        "row_blocks",
+        1,
+        (block_rows, lanes),
+        fp32,
+        "a row's value, one block each",
+    );
+    ub.place(
+        "counter",
+        counts,
+        (1, columns.max(core_rows)),
+        fp32,
+        "0, 1, 2, ...",
+    );
+    ub.place(
+        "row_counter",
+        counts_rows,
+        (core_rows, lanes),
+        fp32,
+        "0, 1, 2, ..., one block each",
+    );
+    ub.place(
+        "row_value",
+        lowered.row.buffers,
+        (core_rows, lanes),
+        fp32,
+        "values of a query row, one block each",
+    );
+    ub.place(
+        "column_value",
+        lowered.column.buffers,
+        (1, columns),
+        fp32,
+        "values of a key row",
+    );
+    ub.place(
+        "uniform_value",
+        lowered.uniform.buffers,
+        (1, facts.lanes),
+        fp32,
+        "values equal everywhere",
+    );
+    let note = "192 KiB less 256 bytes and the 8 KiB that the toolchain keeps";
+    ub.finish("UB", &ascend.memory.ub, note)
+}
+
+/// Whether every memory holds what was placed in it.
+pub(super) fn fits(budget: &Budget) -> bool {
+    budget
+        .memories
+        .iter()
+        .all(|memory| memory.used_bytes() <= memory.capacity_bytes)
+}

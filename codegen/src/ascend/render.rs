@@ -1,0 +1,49 @@
+//! Prints the Ascend files from their view.
+
+use tera::{Context, Tera};
+
+use super::view::Kernel;
+use crate::GeneratedFile;
+
+const TEMPLATES: [(&str, &str); 4] = [
+    (
+        "kernel.cpp",
+        include_str!("../../../templates/ascendc/kernel.cpp.tera"),
+    ),
+    (
+        "tiling.h",
+        include_str!("../../../templates/ascendc/tiling.h.tera"),
+    ),
+    (
+        "launch.h",
+        include_str!("../../../templates/ascendc/launch.h.tera"),
+    ),
+    (
+        "CMakeLists.txt",
+        include_str!("../../../templates/project/CMakeLists.txt.tera"),
+    ),
+];
+
+/// The kernel first, then what stands beside it.
+pub(super) fn files(kernel: &Kernel) -> Vec<GeneratedFile> {
+    let mut tera = Tera::default();
+    tera.autoescape_on(Vec::<&str>::new());
+    tera.add_raw_templates(TEMPLATES)
+        .expect("the templates parse");
+    let context = Context::from_serialize(kernel).expect("views are plain structs");
+    let file = |template: &str, path: String| GeneratedFile {
+        path,
+        text: tera
+            .render(template, &context)
+            .expect("the view has every field"),
+    };
+    vec![
+        file("kernel.cpp", kernel.kernel_file.clone()),
+        file("tiling.h", kernel.tiling_file.clone()),
+        file("launch.h", kernel.launch_file.clone()),
+        file(
+            "CMakeLists.txt",
+            format!("{}_CMakeLists.txt", kernel.variant),
+        ),
+    ]
+}

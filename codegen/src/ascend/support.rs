@@ -1,0 +1,125 @@
+//! What this backend does not do yet, refused by name.
+
+use fa_dsl::diagnostic::{Code, Diagnostic};
+use fa_dsl::ir::{Dependence, ExprId, Exprs, Node};
+use fa_dsl::span::Span;
+use fa_dsl::variant::{Backward, Layout, Precision, SplitKv, Variant};
+
+use super::lower::{describe::describe, exact_length};
+
+/// Every feature of the variant that the backend lacks.
+pub(super) fn refusals(variant: &Variant, target: &str) -> Vec<Diagnostic> {
+    let name = variant.name.span;
+    let mut found = Vec::new();
+    let mut refuse = |feature: String, at: Option<Span>, help: &str| {
+        let message = format!("the `{target}` backend does not support {feature} yet");
+        found.push(
+            Diagnostic::error(Code(201), message, help).at(at.unwrap_or(name), "asked for here"),
+        );
+    };
+    if ![Precision::MIXED, Precision::MIXED_BF16].contains(&variant.precision) {
+        let precision = variant
+            .precision
+            .name()
+            .map_or("this precision block".to_owned(), |name| {
+                format!("`precision = {name}`")
+            });
+        refuse(
+            precision,
+            variant.precision_span,
+            "write `precision = mixed;` or `precision = mixed_bf16;`, or generate for `cpu`",
+        );
+    }
+    if variant.layout == Layout::Tnd {
+        refuse(
+            "`layout = tnd`".into(),
+            variant.layout_span,
+            "write `layout = bnsd;` or another padded layout",
+        );
+    }
+    if let Some(dropout) = variant.dropout {
+        refuse(
+            "`dropout`".into(),
+            Some(dropout.span),
+            "remove the field for inference, or generate for `cpu`",
+        );
+    }
+    if variant.backward.value != Backward::None {
+        refuse(
+            "`backward`".into(),
+            Some(variant.backward.span),
+            "write `backward = none;`",
+        );
+    }
+    if let Some(paged) = variant.paged {
+        refuse(
+            "`paged`".into(),
+            Some(paged.span),
+            "remove the block and pass K and V unpaged",
+        );
+    }
+    if let SplitKv::Fixed(splits) = variant.schedule_for(target).split_kv {
+        refuse(
+            format!("`split_kv = {}`", splits.value),
+            Some(splits.span),
+            "write `split_kv = auto;`",
+        );
+    }
+    for id in loads_inside_tiles(variant) {
+        let Node::Load(tensor, ..) = variant.exprs.node(id) else {
+            continue;
+        };
+        let tensor = variant.tensor(*tensor);
+        let load = describe(variant, &variant.exprs, id);
+        refuse(
+            format!("a captured tensor indexed by rows (`{load}`)"),
+            Some(tensor.span),
+            "index it by `b`, `h`, `kv_h` and constants only, or generate for `cpu`",
+        );
+    }
+    found
+}
+
+/// Element reads that change with the query or the key row.
+fn loads_inside_tiles(variant: &Variant) -> Vec<ExprId> {
+    let dependences = variant.exprs.dependences();
+    variant
+        .exprs
+        .reachable(&roots(variant))
+        .into_iter()
+        .filter(|id| matches!(variant.exprs.node(*id), Node::Load(..)))
+        .filter(|id| dependences[id.index()] != Dependence::default())
+        .collect()
+}
+
+/// The expressions of a variant.
+pub(super) fn roots(variant: &Variant) -> Vec<ExprId> {
+    let mut roots = vec![variant.score, variant.mask];
+    roots.extend(variant.sink.map(|sink| sink.value));
+    roots
+}
+
+/// The longest sequences for which ints of the vector programs are exact.
+///
+/// # Errors
+/// FA203 where an int expression is exact for no useful length.
+pub(super) fn length_limit(
+    variant: &Variant,
+    exprs: &Exprs,
+    target: &str,
+) -> Result<u32, Diagnostic> {
+    exact_length(exprs, &[variant.score, variant.mask]).map_err(|id| {
+        let text = describe(variant, exprs, id);
+        let message = format!(
+            "`{text}` can pass 2^24 = 16777216, beyond which `{target}` vector code is not exact"
+        );
+        let help = "reduce its parts first, as in `(q_pos % 64) * 64 + kv_pos % 64`";
+        Diagnostic::error(Code(203), message, help).at(
+            variant
+                .mask_span
+                .or(variant.score_span)
+                .unwrap_or(variant.name.span),
+            "computed here, in fp32 on the vector unit",
+        )
+    })
+}

@@ -1,0 +1,473 @@
+//! What the Ascend C templates print: plain fields, every decision and every text ready-made.
+
+use fa_dsl::ir::{ExprId, Node};
+use fa_dsl::variant::{Dtype, Layout};
+use serde::Serialize;
+
+use super::emit::{self, Lines};
+use super::lower::describe::describe;
+use super::lower::names::pascal_case;
+use super::lower::program::{Program, Space};
+use super::lower::scalar::{ScalarPrinter, float_literal};
+use super::{Plan, kib};
+use crate::budget::{Buffer, MemoryUse};
+use crate::{GENERATOR_VERSION, Provenance};
+
+/// A named constant: `constexpr uint32_t name = value; // role`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Constant {
+    pub(super) name: String,
+    pub(super) value: String,
+    pub(super) role: String,
+}
+
+/// The constants of one memory and its capacity.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct MemoryView {
+    /// L1, L0A, ...
+    pub(super) name: String,
+    /// Sizes and offsets of its buffers, bytes.
+    pub(super) constants: Vec<Constant>,
+    /// Constant that holds the end of the last buffer.
+    pub(super) end: String,
+    /// Usable bytes of the chip.
+    pub(super) capacity_bytes: u64,
+    /// How they were counted.
+    pub(super) capacity_note: String,
+}
+
+/// A function of scalars: only the parameters that its body reads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct ScalarFn {
+    pub(super) params: String,
+    /// Arguments at a call in a class that holds `launch_`, with `task` in scope.
+    pub(super) member_args: String,
+    /// Arguments at a call in the cursor, which holds `launch_` and `task_`.
+    pub(super) cursor_args: String,
+    pub(super) body: String,
+    /// The expression in the spelling of the language; empty where there is none.
+    pub(super) note: String,
+}
+
+/// A captured tensor or parameter as the tiling struct and the entry point see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Input {
+    /// Name in emitted code.
+    pub(super) name: String,
+    /// C++ element type.
+    pub(super) cpp_type: String,
+    /// Declaration in the `.fa` file.
+    pub(super) note: String,
+}
+
+/// Everything `templates/ascendc/*` print.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Kernel {
+    pub(super) version: String,
+    pub(super) source: String,
+    pub(super) source_sha256: String,
+    pub(super) target: String,
+    pub(super) compiler_arch: String,
+    pub(super) variant: String,
+    pub(super) variant_upper: String,
+    pub(super) namespace: String,
+    pub(super) symbol: String,
+    pub(super) guard: String,
+    pub(super) kernel_file: String,
+    pub(super) tiling_file: String,
+    pub(super) launch_file: String,
+    pub(super) title: String,
+    /// `score = …`, `mask = …`: what the kernel computes beyond plain attention.
+    pub(super) formulas: Vec<String>,
+    pub(super) budget_lines: Vec<String>,
+    pub(super) element: String,
+    pub(super) element_name: String,
+    pub(super) round_mode: String,
+    pub(super) memories: Vec<MemoryView>,
+    pub(super) head_dim: u32,
+    pub(super) head_dim_pad: u32,
+    pub(super) value_dim: u32,
+    pub(super) value_dim_pad: u32,
+    pub(super) block_q: u32,
+    pub(super) block_kv: u32,
+    pub(super) stages: u32,
+    pub(super) sub_rows: u32,
+    pub(super) sub_keys: u32,
+    pub(super) sub_depth: u32,
+    pub(super) sub_values: u32,
+    pub(super) core_rows: u32,
+    pub(super) row_step: u32,
+    pub(super) output_step: u32,
+    pub(super) chunk: u32,
+    pub(super) chunks: u32,
+    pub(super) l1_copies: u32,
+    pub(super) score_copies: u32,
+    pub(super) output_copies: u32,
+    pub(super) has_score_ring: bool,
+    pub(super) has_output_ring: bool,
+    pub(super) fractal: u32,
+    pub(super) lanes: u32,
+    pub(super) block_lanes: u32,
+    pub(super) block_bytes: u32,
+    pub(super) vector_cores: u32,
+    pub(super) gm_align: u32,
+    pub(super) workspace_bytes: u64,
+    pub(super) barrier_fractals: u32,
+    pub(super) scale: String,
+    pub(super) fixed_heads: u32,
+    pub(super) params: Vec<Input>,
+    pub(super) captured: Vec<Input>,
+    pub(super) kv_begin: ScalarFn,
+    pub(super) kv_end: ScalarFn,
+    /// Whether a tile inside the limits may be empty.
+    pub(super) has_empty_test: bool,
+    pub(super) empty: ScalarFn,
+    pub(super) has_mask: bool,
+    /// Whether some tiles are known to need no mask.
+    pub(super) has_full_test: bool,
+    pub(super) full: ScalarFn,
+    pub(super) has_sink: bool,
+    pub(super) sink: ScalarFn,
+    pub(super) task_scalars: Vec<ScalarFn>,
+    /// Whether the start of a task reads the task.
+    pub(super) begin_reads_task: bool,
+    pub(super) uses_abs: bool,
+    pub(super) uses_floor_div: bool,
+    pub(super) uses_floor_mod: bool,
+    pub(super) uses_wrap_add: bool,
+    pub(super) uses_wrap_sub: bool,
+    pub(super) uses_wrap_mul: bool,
+    pub(super) uses_scale: bool,
+    pub(super) uses_counter: bool,
+    pub(super) has_uniform: bool,
+    pub(super) uniform: Lines,
+    pub(super) has_row: bool,
+    /// Whether row values read `alignShift_`.
+    pub(super) uses_align_shift: bool,
+    pub(super) row: Lines,
+    pub(super) has_column: bool,
+    pub(super) column: Lines,
+    pub(super) has_score: bool,
+    pub(super) score: Lines,
+    pub(super) mask: Lines,
+    /// Broadcasting instructions needed over a tile, besides `Sub` and `Mul` and `Div` by row.
+    pub(super) tile_ops: Vec<String>,
+    pub(super) has_spread: bool,
+    pub(super) uses_per_column: bool,
+    pub(super) uses_everywhere: bool,
+}
+
+/// C++ type of an element in global memory.
+fn cpp_type(dtype: Dtype) -> &'static str {
+    match dtype {
+        Dtype::Fp32 => "float",
+        Dtype::Fp16 => "half",
+        Dtype::Bf16 => "bfloat16_t",
+        Dtype::Int8 => "int8_t",
+        Dtype::Int32 => "int32_t",
+        Dtype::Bool => "uint8_t",
+    }
+}
+
+impl Kernel {
+    pub(super) fn new(plan: &Plan, provenance: &Provenance) -> Kernel {
+        let variant = &plan.variant;
+        let name = variant.name.value.clone();
+        let target = plan.target.name.clone();
+        let ascend = plan.target.ascend().expect("checked when planned");
+        let (at, sizes, facts) = (&plan.arrangement, &plan.sizes, &plan.facts);
+        let printer = ScalarPrinter::new(&plan.exprs, &plan.names);
+        let describe = |id| describe(variant, &plan.exprs, id);
+        let int_fn = |id: ExprId| scalar_fn(printer.print(id), String::new());
+        let lowered = &plan.lowered;
+        let analysis = &plan.analysis;
+        let is_false = |id: ExprId| *plan.exprs.node(id) == Node::Bool(false);
+        let has_mask = !lowered.mask.instrs.is_empty();
+        let task_scalars: Vec<ScalarFn> = lowered
+            .task_scalars
+            .iter()
+            .map(|scalar| scalar_fn(scalar.text.clone(), scalar.note.clone()))
+            .collect();
+        let sink_fn = variant.sink.map_or_else(
+            || scalar_fn(String::new(), String::new()),
+            |sink| scalar_fn(printer.print_float(sink.value), describe(sink.value)),
+        );
+        let (kv_begin, kv_end) = (int_fn(analysis.kv_begin), int_fn(analysis.kv_end));
+        let (empty, full) = (int_fn(analysis.empty), int_fn(analysis.full));
+        let bodies: Vec<String> = [&kv_begin, &kv_end, &empty, &full, &sink_fn]
+            .into_iter()
+            .chain(&task_scalars)
+            .map(|function| function.body.clone())
+            .collect();
+        let helpers = ScalarPrinter::helpers(&bodies);
+        let uses = |name: &str| helpers.contains(&name);
+        let [uniform, row, column, score, mask] = [
+            emit::lines(Space::Uniform, &lowered.uniform),
+            emit::lines(Space::Row, &lowered.row),
+            emit::lines(Space::Column, &lowered.column),
+            emit::lines(Space::Tile, &lowered.score),
+            emit::lines(Space::Tile, &lowered.mask),
+        ];
+        let tile_programs: [&Program; 2] = [&lowered.score, &lowered.mask];
+        let mut tile_ops = emit::broadcast_ops(&tile_programs);
+        // The softmax itself subtracts a row's maximum.
+        if !tile_ops.contains(&"Sub") {
+            tile_ops.insert(0, "Sub");
+        }
+        let has_spread = emit::spreads(&tile_programs);
+        let steps: Vec<&String> = score.steps.iter().chain(&mask.steps).collect();
+        let mentions = |word: &str| steps.iter().any(|step| step.contains(word));
+        let mut formulas = vec![format!("score = {}", describe(variant.score))];
+        if has_mask {
+            formulas.push(format!("mask  = {}", describe(variant.mask)));
+        }
+        if let Some(sink) = variant.sink {
+            formulas.push(format!("sink  = {}", describe(sink.value)));
+        }
+        Kernel {
+            version: GENERATOR_VERSION.to_owned(),
+            source: provenance.source_name.clone(),
+            source_sha256: provenance.source_sha256.clone(),
+            compiler_arch: ascend.chip.compiler_arch.clone(),
+            variant_upper: name.to_uppercase(),
+            workspace_bytes: plan.core_workspace().total(),
+            namespace: format!("fa_{name}"),
+            symbol: plan.symbol.clone(),
+            guard: format!("FA_{}_TILING_H", name.to_uppercase()),
+            kernel_file: format!("{name}_{target}.cpp"),
+            tiling_file: format!("{name}_tiling.h"),
+            launch_file: format!("{name}_launch.h"),
+            title: title(plan),
+            formulas,
+            budget_lines: budget_lines(&plan.budget.memories),
+            element: cpp_type(variant.precision.qkv).to_owned(),
+            element_name: variant.precision.qkv.name().to_owned(),
+            round_mode: "CAST_RINT".to_owned(),
+            memories: plan.budget.memories.iter().map(memory_view).collect(),
+            head_dim: facts.head_dim,
+            head_dim_pad: facts.head_dim_pad,
+            value_dim: facts.value_dim,
+            value_dim_pad: facts.value_dim_pad,
+            block_q: at.block_q,
+            block_kv: at.block_kv,
+            stages: at.stages,
+            sub_rows: sizes.sub_rows,
+            sub_keys: sizes.sub_keys,
+            sub_depth: sizes.sub_depth,
+            sub_values: sizes.sub_values,
+            core_rows: sizes.core_rows,
+            row_step: at.row_step,
+            output_step: at.output_step,
+            chunk: sizes.chunk,
+            chunks: sizes.chunks,
+            l1_copies: at.l1_copies,
+            score_copies: at.score_copies,
+            output_copies: at.output_copies,
+            has_score_ring: at.score_copies > 1,
+            has_output_ring: at.output_copies > 1,
+            fractal: facts.fractal,
+            lanes: facts.lanes,
+            block_lanes: facts.block_lanes,
+            block_bytes: ascend.limits.data_block_bytes,
+            vector_cores: facts.vector_cores,
+            gm_align: ascend.limits.gm_align_bytes,
+            barrier_fractals: ascend.limits.mmad_overlap_fractals,
+            scale: float_literal(variant.scale as f32),
+            fixed_heads: variant.heads.unwrap_or(0),
+            params: params(plan),
+            captured: captured(plan),
+            kv_begin,
+            kv_end,
+            has_empty_test: !is_false(analysis.empty),
+            empty,
+            has_mask,
+            has_full_test: has_mask && !is_false(analysis.full),
+            full,
+            has_sink: variant.sink.is_some(),
+            begin_reads_task: !lowered.row.instrs.is_empty()
+                || task_scalars
+                    .iter()
+                    .chain([&sink_fn])
+                    .any(|function| function.params.contains("Task")),
+            sink: sink_fn,
+            task_scalars,
+            uses_abs: uses("Abs"),
+            uses_floor_div: uses("FloorDiv"),
+            uses_floor_mod: uses("FloorMod"),
+            uses_wrap_add: uses("WrapAdd"),
+            uses_wrap_sub: uses("WrapSub"),
+            uses_wrap_mul: uses("WrapMul"),
+            uses_scale: mentions("kScale"),
+            uses_counter: !lowered.row.instrs.is_empty() || !lowered.column.instrs.is_empty(),
+            has_uniform: !lowered.uniform.instrs.is_empty(),
+            uniform,
+            has_row: !lowered.row.instrs.is_empty(),
+            uses_align_shift: row.steps.iter().any(|step| step.contains("alignShift_")),
+            row,
+            has_column: !lowered.column.instrs.is_empty(),
+            column,
+            has_score: !lowered.score.instrs.is_empty(),
+            uses_per_column: mentions("kPerColumn"),
+            uses_everywhere: mentions("kEverywhere"),
+            score,
+            mask,
+            tile_ops: tile_ops.into_iter().map(str::to_owned).collect(),
+            has_spread,
+            variant: name,
+            target,
+        }
+    }
+}
+
+fn title(plan: &Plan) -> String {
+    let variant = &plan.variant;
+    let layout = match variant.layout {
+        Layout::Bnsd | Layout::Bsnd | Layout::Bsh | Layout::Sbh | Layout::Tnd => {
+            variant.layout.name()
+        }
+    };
+    format!(
+        "Attention variant `{}`, forward, {layout} layout",
+        variant.name.value
+    )
+}
+
+fn params(plan: &Plan) -> Vec<Input> {
+    let variant = &plan.variant;
+    variant
+        .params
+        .iter()
+        .enumerate()
+        .map(|(index, param)| Input {
+            name: plan
+                .names
+                .param_field(fa_dsl::ir::ParamId(index as u32))
+                .to_owned(),
+            cpp_type: match param.ty {
+                fa_dsl::ir::Type::Int => "int32_t",
+                fa_dsl::ir::Type::Float => "float",
+                // One 4-byte word at launch, like the others.
+                fa_dsl::ir::Type::Bool => "uint32_t",
+            }
+            .to_owned(),
+            note: format!("param {}", param.name),
+        })
+        .collect()
+}
+
+fn captured(plan: &Plan) -> Vec<Input> {
+    let variant = &plan.variant;
+    variant
+        .tensors
+        .iter()
+        .enumerate()
+        .map(|(index, tensor)| Input {
+            name: plan
+                .names
+                .captured(fa_dsl::ir::TensorId(index as u32))
+                .to_owned(),
+            cpp_type: cpp_type(tensor.dtype).to_owned(),
+            note: format!("tensor {}, {}", tensor.name, tensor.dtype.name()),
+        })
+        .collect()
+}
+
+/// A function that takes what its body reads.
+fn scalar_fn(body: String, note: String) -> ScalarFn {
+    let reads = |word: &str| body.contains(word);
+    let mut params = Vec::new();
+    let mut args = Vec::new();
+    let mut cursor_args = Vec::new();
+    for (word, param, arg, cursor_arg) in [
+        ("launch.", "const Launch& launch", "launch_", "launch_"),
+        ("task.", "const Task& task", "task", "task_"),
+        ("kvFirst", "int32_t kvFirst", "kvFirst", "kvFirst"),
+        ("kvLast", "int32_t kvLast", "kvLast", "kvLast"),
+    ] {
+        if reads(word) {
+            params.push(param);
+            args.push(arg);
+            cursor_args.push(cursor_arg);
+        }
+    }
+    ScalarFn {
+        params: params.join(", "),
+        member_args: args.join(", "),
+        cursor_args: cursor_args.join(", "),
+        body,
+        note,
+    }
+}
+
+/// The budget as the table of the file head.
+fn budget_lines(memories: &[MemoryUse]) -> Vec<String> {
+    let mut lines =
+        vec!["buffer         memory  copies x rows x cols x bytes        KiB".to_owned()];
+    for memory in memories {
+        for buffer in &memory.buffers {
+            lines.push(format!(
+                "{:<15}{:<8}{:>6} x {:>4} x {:>4} x {:<5} {:>10.2}",
+                buffer.name,
+                memory.memory,
+                buffer.copies,
+                buffer.rows,
+                buffer.cols,
+                buffer.elem_bytes,
+                buffer.bytes() as f64 / 1024.0
+            ));
+        }
+        lines.push(format!(
+            "{:<15}{:<8}{:<29} {:>6} of {}",
+            "",
+            memory.memory,
+            "total",
+            kib(memory.used_bytes()),
+            kib(memory.capacity_bytes)
+        ));
+    }
+    lines
+}
+
+fn memory_view(memory: &MemoryUse) -> MemoryView {
+    let prefix = pascal_case(&memory.memory.to_lowercase());
+    let mut constants = Vec::new();
+    let mut end = "0".to_owned();
+    for buffer in &memory.buffers {
+        let name = pascal_case(&buffer.name);
+        constants.push(Constant {
+            name: format!("k{name}Bytes"),
+            value: bytes_text(buffer),
+            role: format!(
+                "{}: {} x {} {}",
+                buffer.role, buffer.rows, buffer.cols, buffer.dtype
+            ),
+        });
+        constants.push(Constant {
+            name: format!("k{name}At"),
+            value: end,
+            role: String::new(),
+        });
+        end = if buffer.copies == 1 {
+            format!("k{name}At + k{name}Bytes")
+        } else {
+            format!("k{name}At + {} * k{name}Bytes", buffer.copies)
+        };
+    }
+    MemoryView {
+        name: prefix,
+        constants,
+        end,
+        capacity_bytes: memory.capacity_bytes,
+        capacity_note: memory.capacity_note.clone(),
+    }
+}
+
+/// Bytes of a copy: the product where it is one, rounded up to the memory's alignment where not.
+fn bytes_text(buffer: &Buffer) -> String {
+    let product = u64::from(buffer.rows) * u64::from(buffer.cols) * u64::from(buffer.elem_bytes);
+    if product == buffer.copy_bytes {
+        format!("{} * {} * {}", buffer.rows, buffer.cols, buffer.elem_bytes)
+    } else {
+        buffer.copy_bytes.to_string()
+    }
+}
