@@ -74,6 +74,11 @@ pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnosti
         return Err(errors);
     }
     let names = Names::new(variant);
+    if let Some(sink) = variant.sink
+        && !ScalarPrinter::new(&exprs, &names).prints(sink.value)
+    {
+        return Err(vec![support::sink_beyond_scalar_unit(&sink, &target.name)]);
+    }
     let analysis = printable(&mut exprs, &names, analysis);
     let lowered = lower(variant, &exprs, &names);
     let facts = Facts::new(variant, &ascend);

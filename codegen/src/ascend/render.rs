@@ -24,15 +24,15 @@ const TEMPLATES: [(&str, &str); 4] = [
     ),
 ];
 
-/// The kernel first, then what stands beside it.
+/// The kernel first, then what stands beside it, all in one folder: two targets of one variant differ in every file.
 pub(super) fn files(kernel: &Kernel) -> Vec<GeneratedFile> {
     let mut tera = Tera::default();
     tera.autoescape_on(Vec::<&str>::new());
     tera.add_raw_templates(TEMPLATES)
         .expect("the templates parse");
     let context = Context::from_serialize(kernel).expect("views are plain structs");
-    let file = |template: &str, path: String| GeneratedFile {
-        path,
+    let file = |template: &str, name: &str| GeneratedFile {
+        path: format!("{}/{name}", kernel.folder),
         text: tera
             .render(template, &context)
             .expect("the view has every field"),

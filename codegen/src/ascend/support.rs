@@ -2,7 +2,7 @@
 
 use fa_dsl::diagnostic::{Code, Diagnostic};
 use fa_dsl::ir::{Dependence, ExprId, Exprs, Node};
-use fa_dsl::span::Span;
+use fa_dsl::span::{Span, Spanned};
 use fa_dsl::variant::{Backward, Layout, Precision, SplitKv, Variant};
 
 use super::lower::{describe::describe, exact_length};
@@ -78,6 +78,17 @@ pub(super) fn refusals(variant: &Variant, target: &str) -> Vec<Diagnostic> {
         );
     }
     found
+}
+
+/// A sink that the scalar unit has no operations for.
+pub(super) fn sink_beyond_scalar_unit(sink: &Spanned<ExprId>, target: &str) -> Diagnostic {
+    let message =
+        format!("the `{target}` backend does not support functions such as `exp` in `sink` yet");
+    let help = "pass the sink of each head as a tensor, `tensor sinks: fp32[h]; sink = sinks[h];`";
+    Diagnostic::error(Code(201), message, help).at(
+        sink.span,
+        "computed by scalar code, which has no such function",
+    )
 }
 
 /// Element reads that change with the query or the key row.
