@@ -38,12 +38,9 @@ pub(super) fn files(kernel: &Kernel) -> Vec<GeneratedFile> {
             .expect("the view has every field"),
     };
     vec![
-        file("kernel.cpp", kernel.kernel_file.clone()),
-        file("tiling.h", kernel.tiling_file.clone()),
-        file("launch.h", kernel.launch_file.clone()),
-        file(
-            "CMakeLists.txt",
-            format!("{}_CMakeLists.txt", kernel.variant),
-        ),
+        file("kernel.cpp", &kernel.kernel_file),
+        file("tiling.h", &kernel.tiling_file),
+        file("launch.h", &kernel.launch_file),
+        file("CMakeLists.txt", "CMakeLists.txt"),
     ]
 }
