@@ -1,2 +1,5 @@
-//! Placeholder.
-fn main() {}
+//! The `fa-gen` command; everything is in the library.
+
+fn main() -> std::process::ExitCode {
+    fa_gen::main()
+}

@@ -1,11 +1,12 @@
 //! Captured tensors: by name, with the declared type and dimensions.
 
+use fa_dsl::codes::{LAUNCH_ARGUMENT, LAUNCH_INPUTS};
 use fa_dsl::diagnostic::Diagnostic;
 use fa_dsl::ir::{Exprs, Node, Var};
 use fa_dsl::variant::{Align, Dim, Size, Tensor, Variant};
 
 use super::LaunchSizes;
-use super::check::{CAPTURED, SHAPE, memory};
+use super::check::memory;
 use crate::abi::MAX_RANK;
 use crate::view::TensorView;
 
@@ -32,14 +33,14 @@ pub(super) fn resolve<'a>(
             }
             (None, _) => faults.push(
                 Diagnostic::error(
-                    CAPTURED,
+                    LAUNCH_INPUTS,
                     format!("captured tensor `{}` is missing", declared.name),
                     format!("pass `{}` at launch", declared.name),
                 )
                 .at(declared.span, "declared here"),
             ),
             (Some(_), Some(_)) => faults.push(Diagnostic::error(
-                CAPTURED,
+                LAUNCH_INPUTS,
                 format!("captured tensor `{}` is passed twice", declared.name),
                 "pass it once",
             )),
@@ -55,7 +56,7 @@ fn unknown(variant: &Variant, name: &str) -> Diagnostic {
         known => format!("the declared tensors are {}", known.join(", ")),
     };
     Diagnostic::error(
-        CAPTURED,
+        LAUNCH_INPUTS,
         format!("there is no captured tensor `{name}`"),
         help,
     )
@@ -70,7 +71,7 @@ fn check_one(
 ) {
     let name = &declared.name;
     let refuse = |message: String, help: String| {
-        Diagnostic::error(SHAPE, message, help).at(declared.span, "declared here")
+        Diagnostic::error(LAUNCH_ARGUMENT, message, help).at(declared.span, "declared here")
     };
     if view.dtype() != declared.dtype {
         faults.push(refuse(
@@ -161,7 +162,7 @@ pub(super) fn check_positions(variant: &Variant, sizes: LaunchSizes, faults: &mu
         if reads {
             faults.push(
                 Diagnostic::error(
-                    SHAPE,
+                    LAUNCH_ARGUMENT,
                     format!(
                         "`{}` is indexed by `q_pos`: q_len is {}, more than kv_len {}",
                         declared.name, sizes.q_len, sizes.kv_len

@@ -1,6 +1,8 @@
 //! Every check of a launch, before any kernel code runs. Each fault names the argument and both numbers.
 
-use fa_dsl::diagnostic::{Code, Diagnostic};
+use fa_dsl::codes::{LAUNCH_ARGUMENT, LAUNCH_HEADS, LAUNCH_LENGTHS, LAUNCH_STRIDES};
+use fa_dsl::diagnostic::Diagnostic;
+use fa_dsl::tiles::{MAX_BATCH, MAX_HEADS};
 use fa_dsl::variant::{Dtype, Layout, Variant};
 
 use super::{
@@ -8,17 +10,6 @@ use super::{
     params,
 };
 use crate::view::{TensorView, span_elems};
-
-/// Types, ranks and sizes.
-pub(super) const SHAPE: Code = Code(301);
-/// Pointers, strides, overlaps.
-pub(super) const MEMORY: Code = Code(302);
-/// Lengths beyond a kernel's limit.
-const LIMIT: Code = Code(303);
-/// Captured tensors and parameters by name.
-pub(super) const CAPTURED: Code = Code(304);
-/// Head counts that do not divide.
-const HEADS: Code = Code(305);
 
 /// Checks all inputs.
 pub(super) fn inputs<'a>(
@@ -76,7 +67,7 @@ pub(super) fn outputs(
     for (name, view, expected) in &named {
         if view.shape() != expected {
             faults.push(Diagnostic::error(
-                SHAPE,
+                LAUNCH_ARGUMENT,
                 format!(
                     "`{name}` has shape {:?}, the launch writes {expected:?}",
                     view.shape()
@@ -87,7 +78,7 @@ pub(super) fn outputs(
         memory(name, view, &mut faults);
         if !is_injective(view) {
             faults.push(Diagnostic::error(
-                MEMORY,
+                LAUNCH_STRIDES,
                 format!(
                     "`{name}` of shape {:?} and strides {:?} has elements that share memory",
                     view.shape(),
@@ -112,23 +103,34 @@ pub(super) fn outputs(
 
 /// Refuses lengths beyond what a kernel accepts.
 pub(super) fn limits(sizes: LaunchSizes, max_len: u32) -> Vec<Diagnostic> {
-    [("q_len", sizes.q_len), ("kv_len", sizes.kv_len)]
-        .into_iter()
-        .filter(|(_, len)| *len > max_len as usize)
-        .map(|(name, len)| {
-            Diagnostic::error(
-                LIMIT,
-                format!("{name} is {len}, the kernel accepts at most {max_len}"),
-                "split the sequence, or plan a variant for longer ones",
-            )
-        })
-        .collect()
+    let split_sequence = "split the sequence, or plan a variant for longer ones";
+    [
+        ("q_len", sizes.q_len, max_len, split_sequence),
+        ("kv_len", sizes.kv_len, max_len, split_sequence),
+        ("the batch", sizes.batch, MAX_BATCH, "split the batch"),
+        (
+            "the number of heads",
+            sizes.heads,
+            MAX_HEADS,
+            "split the heads",
+        ),
+    ]
+    .into_iter()
+    .filter(|(_, size, limit, _)| *size > *limit as usize)
+    .map(|(name, size, limit, help)| {
+        Diagnostic::error(
+            LAUNCH_LENGTHS,
+            format!("{name} is {size}, the kernel accepts at most {limit}"),
+            help,
+        )
+    })
+    .collect()
 }
 
 fn dtype(name: &str, actual: Dtype, expected: Dtype, faults: &mut Vec<Diagnostic>) {
     if actual != expected {
         faults.push(Diagnostic::error(
-            SHAPE,
+            LAUNCH_ARGUMENT,
             format!(
                 "`{name}` is {}, the variant's precision takes {}",
                 actual.name(),
@@ -145,7 +147,7 @@ fn dtype(name: &str, actual: Dtype, expected: Dtype, faults: &mut Vec<Diagnostic
 /// Null and misaligned pointers, negative strides.
 pub(super) fn memory(name: &str, view: &TensorView<'_>, faults: &mut Vec<Diagnostic>) {
     let mut refuse = |message: String, help: &str| {
-        faults.push(Diagnostic::error(MEMORY, message, help));
+        faults.push(Diagnostic::error(LAUNCH_STRIDES, message, help));
     };
     if view.is_empty() {
         return;
@@ -197,7 +199,7 @@ fn logical<'a>(
     if view.shape().len() != rank {
         let actual = view.shape().len();
         let message = format!("`{name}` has {actual} dimensions, its layout has {rank}");
-        return Err(Box::new(Diagnostic::error(SHAPE, message, help)));
+        return Err(Box::new(Diagnostic::error(LAUNCH_ARGUMENT, message, help)));
     }
     let dim = if name == "v" {
         "v_head_dim"
@@ -217,7 +219,7 @@ fn logical<'a>(
         };
         let message =
             format!("the last dimension of `{name}` is {innermost}, {relation} {dim} is {width}");
-        return Err(Box::new(Diagnostic::error(SHAPE, message, help)));
+        return Err(Box::new(Diagnostic::error(LAUNCH_ARGUMENT, message, help)));
     }
     let (shape, strides) = split_axes(layout, view, width);
     // SAFETY: the same elements as `view`, with their axes split and reordered.
@@ -276,7 +278,7 @@ fn sizes(
     let mut agree = |what: &str, a: (&str, usize), b: (&str, usize)| {
         if a.1 != b.1 {
             faults.push(Diagnostic::error(
-                SHAPE,
+                LAUNCH_ARGUMENT,
                 format!("{what}: `{}` has {}, `{}` has {}", a.0, a.1, b.0, b.1),
                 "pass tensors of one launch",
             ));
@@ -295,7 +297,7 @@ fn sizes(
             && declared as usize != actual
         {
             faults.push(Diagnostic::error(
-                SHAPE,
+                LAUNCH_ARGUMENT,
                 format!("`{name}` is declared {declared}, the tensors have {actual}"),
                 format!("pass tensors of {declared} heads, or leave `{name}` out of the file"),
             ));
@@ -303,7 +305,7 @@ fn sizes(
     }
     if heads > 0 && (kv_heads == 0 || !heads.is_multiple_of(kv_heads)) {
         faults.push(Diagnostic::error(
-            HEADS,
+            LAUNCH_HEADS,
             format!("{kv_heads} key/value heads do not divide {heads} query heads"),
             "pass a number of key/value heads that divides the query heads",
         ));
@@ -312,7 +314,7 @@ fn sizes(
         (Layout::Tnd, Some(packed)) => packed_batch(packed, q[2], k[2], faults),
         (Layout::Tnd, None) => {
             faults.push(Diagnostic::error(
-                SHAPE,
+                LAUNCH_ARGUMENT,
                 "`cu_q` and `cu_kv` are missing",
                 "layout `tnd` takes the cumulative lengths of the packed sequences",
             ));
@@ -320,7 +322,7 @@ fn sizes(
         }
         (_, Some(_)) => {
             faults.push(Diagnostic::error(
-                SHAPE,
+                LAUNCH_ARGUMENT,
                 format!(
                     "`cu_q` and `cu_kv` are passed, layout `{}` has no packed sequences",
                     variant.layout.name()
@@ -348,7 +350,7 @@ fn packed_batch(
 ) -> usize {
     if packed.cu_q.len() != packed.cu_kv.len() {
         faults.push(Diagnostic::error(
-            SHAPE,
+            LAUNCH_ARGUMENT,
             format!(
                 "`cu_q` has {} elements, `cu_kv` has {}",
                 packed.cu_q.len(),
@@ -364,7 +366,7 @@ fn packed_batch(
         let last = cumulative.last().copied().unwrap_or(-1);
         if cumulative.first() != Some(&0) {
             faults.push(Diagnostic::error(
-                SHAPE,
+                LAUNCH_ARGUMENT,
                 format!(
                     "`{name}` starts with {}, not 0",
                     cumulative.first().copied().unwrap_or(-1)
@@ -374,14 +376,14 @@ fn packed_batch(
         }
         if let Some(pair) = cumulative.windows(2).find(|pair| pair[0] > pair[1]) {
             faults.push(Diagnostic::error(
-                SHAPE,
+                LAUNCH_ARGUMENT,
                 format!("`{name}` falls from {} to {}", pair[0], pair[1]),
                 "cumulative lengths never fall",
             ));
         }
         if usize::try_from(last) != Ok(rows) {
             faults.push(Diagnostic::error(
-                SHAPE,
+                LAUNCH_ARGUMENT,
                 format!(
                     "the last element of `{name}` is {last}, the packed tensor has {rows} rows"
                 ),
@@ -429,7 +431,7 @@ fn overlap(
         let other = addresses(other);
         if own.start.max(other.start) < own.end.min(other.end) {
             faults.push(Diagnostic::error(
-                MEMORY,
+                LAUNCH_STRIDES,
                 format!("`{name}` shares memory with `{other_name}`"),
                 format!("write `{name}` into memory of its own"),
             ));

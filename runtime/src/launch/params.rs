@@ -1,11 +1,10 @@
 //! Run-time scalars: by name, typed by their declaration.
 
+use fa_dsl::codes::LAUNCH_INPUTS;
 use fa_dsl::diagnostic::Diagnostic;
 use fa_dsl::ir::Type;
 use fa_dsl::ir::eval::Value;
 use fa_dsl::variant::Variant;
-
-use super::check::CAPTURED;
 
 /// Reads the text of a scalar as its declaration says.
 ///
@@ -30,7 +29,7 @@ pub fn parse_param(
             let ty = type_name(param.ty);
             let message = format!("parameter `{name}` is of type {ty}, which `{text}` is not");
             let help = format!("write `{name}={}`", example(param.ty));
-            let refused = Diagnostic::error(CAPTURED, message, help);
+            let refused = Diagnostic::error(LAUNCH_INPUTS, message, help);
             Err(Box::new(refused.at(param.span, "declared here")))
         }
     }
@@ -56,7 +55,7 @@ pub(super) fn resolve(
         let Some(value) = found.or(param.default) else {
             faults.push(
                 Diagnostic::error(
-                    CAPTURED,
+                    LAUNCH_INPUTS,
                     format!("parameter `{}` has no value", param.name),
                     format!("pass `{}` at launch or declare a default", param.name),
                 )
@@ -69,7 +68,7 @@ pub(super) fn resolve(
         } else {
             faults.push(
                 Diagnostic::error(
-                    CAPTURED,
+                    LAUNCH_INPUTS,
                     format!(
                         "parameter `{}` is of type {}, the launch passes type {}",
                         param.name,
@@ -91,7 +90,11 @@ fn unknown(variant: &Variant, name: &str) -> Diagnostic {
         [] => format!("`{}` declares no parameters", variant.name.value),
         known => format!("the parameters are {}", known.join(", ")),
     };
-    Diagnostic::error(CAPTURED, format!("there is no parameter `{name}`"), help)
+    Diagnostic::error(
+        LAUNCH_INPUTS,
+        format!("there is no parameter `{name}`"),
+        help,
+    )
 }
 
 fn type_of(value: Value<f32>) -> Type {

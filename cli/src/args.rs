@@ -1,0 +1,261 @@
+//! What may stand on the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Attention kernels from `.fa` files.
+#[derive(Debug, Parser)]
+#[command(
+    name = "fa-gen",
+    version,
+    about = "Generates, checks and runs attention kernels described in .fa files",
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    arg_required_else_help = true
+)]
+pub(crate) struct Cli {
+    /// Print what is compiled, loaded and launched, with times
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+
+    #[command(flatten)]
+    pub(crate) generate: GenerateArgs,
+}
+
+/// Everything but generating, which needs no word.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Report what is wrong with a file, and write nothing
+    Check(CheckArgs),
+    /// Show plan, budget and mask tiles of a file, or the page of a diagnostic code
+    Explain(ExplainArgs),
+    /// Run a variant on .npy tensors
+    Run(Box<RunArgs>),
+    /// Compare every backend with the f64 reference
+    Verify(VerifyArgs),
+    /// List the known chips and their memories
+    Targets(TargetsArgs),
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    #[default]
+    Text,
+    /// For machines
+    Json,
+}
+
+/// What a file is read with.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SourceArgs {
+    /// Set a const of the file
+    #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = name_value)]
+    pub(crate) define: Vec<(String, String)>,
+
+    /// Treat warnings as errors
+    #[arg(long)]
+    pub(crate) strict: bool,
+
+    /// How results are printed
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// `fa-gen FILE… -o DIR`.
+#[derive(Debug, Args)]
+pub(crate) struct GenerateArgs {
+    /// Files to generate from
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Folder that receives the emitted files
+    #[arg(short, long, required = true, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// A known chip, `cpu`, or the path of a target file; repeatable
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) target: Vec<String>,
+
+    /// What to write; everything the targets give by default
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "KIND")]
+    pub(crate) emit: Vec<Emit>,
+
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+}
+
+/// Kinds of emitted files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Emit {
+    /// Ascend C kernels and what belongs to them
+    Ascendc,
+    /// CPU kernels
+    Rust,
+    /// The syntax tree
+    Ast,
+    /// The checked variant, as JSON
+    Variant,
+    /// The plan
+    Plan,
+}
+
+/// `fa-gen check`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// The file
+    pub(crate) file: PathBuf,
+
+    /// A known chip, `cpu`, or the path of a target file; repeatable
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) target: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+}
+
+/// `fa-gen explain`.
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// A file, or a code such as FA101
+    pub(crate) subject: String,
+
+    /// A known chip, `cpu`, or the path of a target file; repeatable
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) target: Vec<String>,
+
+    /// Only this variant
+    #[arg(long, value_name = "VARIANT")]
+    pub(crate) name: Option<String>,
+
+    /// Query rows, for the picture of the mask's tiles
+    #[arg(long, value_name = "N", requires = "kv_len")]
+    pub(crate) q_len: Option<u32>,
+
+    /// Key rows, for the picture of the mask's tiles
+    #[arg(long, value_name = "M", requires = "q_len")]
+    pub(crate) kv_len: Option<u32>,
+
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+}
+
+/// Backends on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BackendArg {
+    /// Emitted Rust
+    Cpu,
+    /// Emitted Ascend C
+    Ascend,
+    /// The f64 interpreter
+    Reference,
+}
+
+/// `fa-gen run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The file
+    pub(crate) file: PathBuf,
+
+    /// Queries, in the variant's layout
+    #[arg(long, value_name = "NPY")]
+    pub(crate) q: PathBuf,
+
+    /// Keys
+    #[arg(long, value_name = "NPY")]
+    pub(crate) k: PathBuf,
+
+    /// Values
+    #[arg(long, value_name = "NPY")]
+    pub(crate) v: PathBuf,
+
+    /// A captured tensor; repeatable
+    #[arg(long = "in", value_name = "NAME=NPY", value_parser = name_value)]
+    pub(crate) inputs: Vec<(String, String)>,
+
+    /// Cumulative query lengths with a leading 0, for layout tnd
+    #[arg(long, value_name = "NPY", requires = "cu_kv")]
+    pub(crate) cu_q: Option<PathBuf>,
+
+    /// Cumulative key lengths with a leading 0, for layout tnd
+    #[arg(long, value_name = "NPY", requires = "cu_q")]
+    pub(crate) cu_kv: Option<PathBuf>,
+
+    /// Where the attention output goes
+    #[arg(short, long, value_name = "NPY")]
+    pub(crate) output: PathBuf,
+
+    /// Where the log-sum-exp of each row goes
+    #[arg(long, value_name = "NPY")]
+    pub(crate) lse: Option<PathBuf>,
+
+    /// Who computes; decided by the target where absent
+    #[arg(long, value_enum)]
+    pub(crate) backend: Option<BackendArg>,
+
+    /// A run-time scalar; repeatable
+    #[arg(long, value_name = "NAME=VALUE", value_parser = name_value)]
+    pub(crate) param: Vec<(String, String)>,
+
+    /// The variant, where the file holds several
+    #[arg(long, value_name = "VARIANT")]
+    pub(crate) name: Option<String>,
+
+    /// A known chip, `cpu`, or the path of a target file
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) target: Option<String>,
+
+    /// Makes it a training launch: dropout acts, with this seed
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+
+    /// Offset of the dropout generator
+    #[arg(long, value_name = "M", requires = "seed", default_value_t = 0)]
+    pub(crate) offset: u32,
+
+    /// 16-bit unsigned files hold bf16 bit patterns; always so, the flag is for scripts
+    #[arg(long)]
+    pub(crate) bf16_as_u16: bool,
+
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+}
+
+/// `fa-gen verify`.
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// The file
+    pub(crate) file: PathBuf,
+
+    /// A known chip, `cpu`, or the path of a target file; repeatable
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) target: Vec<String>,
+
+    /// Only this variant
+    #[arg(long, value_name = "VARIANT")]
+    pub(crate) name: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+}
+
+/// `fa-gen targets`.
+#[derive(Debug, Args)]
+pub(crate) struct TargetsArgs {
+    /// How results are printed
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// Splits `name=value`.
+fn name_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(format!("`{text}` is not of the form name=value")),
+    }
+}

@@ -1,0 +1,164 @@
+//! `fa-gen explain`: plan, budget and mask tiles of a file, or the page of a code.
+
+use std::path::Path;
+
+use fa_codegen::budget::Budget;
+use fa_dsl::codes;
+use serde_json::{Value, json};
+
+use super::mask::{self, MaskTiles};
+use crate::args::ExplainArgs;
+use crate::front;
+use crate::session::{Outcome, Session, Usage};
+use crate::table::{Table, kib};
+use crate::targets::{self, Job};
+
+/// Explains a code or a file.
+pub(crate) fn run(args: &ExplainArgs, session: &mut Session) -> anyhow::Result<Outcome> {
+    session.configure(&args.source);
+    if looks_like_code(&args.subject) {
+        return explain_code(&args.subject, session);
+    }
+    let given = targets::parse_all(&args.target)?;
+    let loaded = front::load(Path::new(&args.subject), &args.source, session)?;
+    if session.failed() {
+        return Ok(session.finish(json!({ "plans": [] }))?);
+    }
+    let variants = loaded.filtered(args.name.as_deref())?;
+    let jobs = targets::plan_all(&loaded, &variants, &given, session)?;
+    let mut plans = Vec::new();
+    for job in &jobs {
+        let tiles = args
+            .q_len
+            .zip(args.kv_len)
+            .map(|(q_len, kv_len)| mask::classify(job.variant, job.plan.tile(), q_len, kv_len));
+        session.say(text(job, tiles.as_ref()))?;
+        plans.push(object(job, tiles.as_ref())?);
+    }
+    Ok(session.finish(json!({ "plans": plans }))?)
+}
+
+fn looks_like_code(subject: &str) -> bool {
+    subject
+        .strip_prefix("FA")
+        .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
+}
+
+fn explain_code(subject: &str, session: &mut Session) -> anyhow::Result<Outcome> {
+    let Some(entry) = codes::parse(subject).and_then(codes::lookup) else {
+        let known: Vec<String> = codes::ALL.iter().map(|e| e.code.to_string()).collect();
+        return Err(Usage(format!(
+            "there is no code `{subject}`; there are {}",
+            known.join(", ")
+        ))
+        .into());
+    };
+    if !session.is_json() {
+        session.print(entry.page)?;
+    }
+    Ok(session.finish(json!({
+        "code": entry.code,
+        "slug": entry.slug,
+        "severity": entry.severity,
+        "title": entry.title,
+        "page": entry.page,
+    }))?)
+}
+
+fn text(job: &Job<'_>, tiles: Option<&MaskTiles>) -> String {
+    let tile = job.plan.tile();
+    let mut text = format!(
+        "{} for {}: block_q {}, block_kv {}, stages {}, lengths up to {}\n\n{}",
+        job.variant.name.value,
+        job.target.name,
+        tile.block_q,
+        tile.block_kv,
+        tile.stages,
+        job.plan.limits().max_len,
+        budget_table(job.plan.budget())
+    );
+    text.push_str("\nschedule\n");
+    for (i, step) in job.plan.schedule().iter().enumerate() {
+        text.push_str(&format!("  {}. {step}\n", i + 1));
+    }
+    if let Some(tiles) = tiles {
+        text.push_str(&format!(
+            "\nmask tiles of {} x {} at q_len {}, kv_len {}: {} full, {} partial, {} empty\n",
+            tile.block_q,
+            tile.block_kv,
+            tiles.q_len,
+            tiles.kv_len,
+            tiles.full,
+            tiles.partial,
+            tiles.empty
+        ));
+        for line in &tiles.picture {
+            text.push_str(&format!("  {line}\n"));
+        }
+        if !tiles.picture.is_empty() {
+            text.push_str("  # full, + partial, . empty\n");
+        }
+        if let Some(remark) = &tiles.remark {
+            text.push_str(&format!("  {remark}\n"));
+        }
+    }
+    text
+}
+
+fn budget_table(budget: &Budget) -> String {
+    let mut table = Table::new(&[
+        "memory", "buffer", ">copies", ">rows", ">cols", "type", ">offset", ">KiB", "role",
+    ]);
+    for memory in &budget.memories {
+        for (i, buffer) in memory.buffers.iter().enumerate() {
+            let name = if i == 0 { memory.memory.as_str() } else { "" };
+            table.row([
+                name.to_owned(),
+                buffer.name.clone(),
+                buffer.copies.to_string(),
+                buffer.rows.to_string(),
+                buffer.cols.to_string(),
+                buffer.dtype.clone(),
+                buffer.offset_bytes.to_string(),
+                kib(buffer.bytes()),
+                buffer.role.clone(),
+            ]);
+        }
+        let (used, capacity) = (memory.used_bytes(), memory.capacity_bytes);
+        let share = used as f64 * 100.0 / capacity.max(1) as f64;
+        let blank = String::new;
+        table.row([
+            if memory.buffers.is_empty() {
+                memory.memory.clone()
+            } else {
+                blank()
+            },
+            "total".to_owned(),
+            blank(),
+            blank(),
+            blank(),
+            blank(),
+            blank(),
+            kib(used),
+            format!(
+                "of {} ({share:.0} %), {}",
+                kib(capacity),
+                memory.capacity_note
+            ),
+        ]);
+    }
+    table.text()
+}
+
+fn object(job: &Job<'_>, tiles: Option<&MaskTiles>) -> anyhow::Result<Value> {
+    Ok(json!({
+        "variant": job.variant.name.value,
+        "target": job.target.name,
+        "symbol": job.plan.symbol(),
+        "tile": job.plan.tile(),
+        "limits": job.plan.limits(),
+        "budget": job.plan.budget(),
+        "schedule": job.plan.schedule(),
+        "mask_tiles": serde_json::to_value(tiles)?,
+    }))
+}

@@ -1,0 +1,138 @@
+//! `fa-gen FILE… -o DIR`: emitted files, all of them or none.
+
+use std::collections::BTreeMap;
+
+use anyhow::Context;
+use fa_codegen::GeneratedFile;
+use fa_dsl::parse;
+use fa_targets::{Target, TargetKind};
+use serde_json::json;
+
+use crate::args::{Emit, GenerateArgs};
+use crate::front::{self, Loaded};
+use crate::session::{Outcome, Session, Usage};
+use crate::targets::{self, Job};
+
+/// Generates for all files; writes only when everything is free of errors.
+pub(crate) fn run(args: &GenerateArgs, session: &mut Session) -> anyhow::Result<Outcome> {
+    session.configure(&args.source);
+    let Some(output) = &args.output else {
+        return Err(Usage("no output folder given; add -o DIR".to_owned()).into());
+    };
+    let given = targets::parse_all(&args.target)?;
+    let mut files: BTreeMap<String, String> = BTreeMap::new();
+    let mut kinds_used: Vec<TargetKind> = Vec::new();
+    for path in &args.files {
+        let loaded = front::load(path, &args.source, session)?;
+        let variants: Vec<_> = loaded.variants.iter().collect();
+        let jobs = if session.failed() {
+            Vec::new()
+        } else {
+            targets::plan_all(&loaded, &variants, &given, session)?
+        };
+        kinds_used.extend(jobs.iter().map(|job| job.target.kind));
+        for file in render(&loaded, &jobs, &args.emit)? {
+            add(&mut files, file)?;
+        }
+    }
+    if session.failed() {
+        return Ok(session.finish(json!({ "files": [] }))?);
+    }
+    check_emit(&args.emit, &kinds_used)?;
+    fs_err::create_dir_all(output)?;
+    let mut written = Vec::with_capacity(files.len());
+    for (path, text) in &files {
+        let path = output.join(path);
+        write(&path, text)?;
+        session.say(path.display())?;
+        written.push(path.display().to_string());
+    }
+    Ok(session.finish(json!({ "files": written }))?)
+}
+
+fn render(loaded: &Loaded, jobs: &[Job<'_>], emit: &[Emit]) -> anyhow::Result<Vec<GeneratedFile>> {
+    let mut files = Vec::new();
+    if emit.contains(&Emit::Ast) {
+        let (tree, _) = parse::parse(&loaded.sources, loaded.file);
+        files.push(GeneratedFile {
+            path: format!("{}.ast.txt", loaded.provenance.source_name),
+            text: format!("{tree:#?}\n"),
+        });
+    }
+    if emit.contains(&Emit::Variant) {
+        for variant in &loaded.variants {
+            files.push(GeneratedFile {
+                path: format!("{}.variant.json", variant.name.value),
+                text: serde_json::to_string_pretty(variant)? + "\n",
+            });
+        }
+    }
+    for job in jobs {
+        if emit.contains(&Emit::Plan) {
+            files.push(GeneratedFile {
+                path: format!("{}_{}.plan.txt", job.variant.name.value, job.target.name),
+                text: format!("{:#?}\n", job.plan),
+            });
+        }
+        if emits_kernels(emit, &job.target) {
+            files.extend(fa_codegen::render(&job.plan, &loaded.provenance));
+        }
+    }
+    Ok(files)
+}
+
+/// Whether a target's kernels are asked for: nothing said, or its language.
+fn emits_kernels(emit: &[Emit], target: &Target) -> bool {
+    let language = match target.kind {
+        TargetKind::Cpu => Emit::Rust,
+        TargetKind::SplitCore => Emit::Ascendc,
+    };
+    emit.is_empty() || emit.contains(&language)
+}
+
+/// Refuses to emit a language that none of the targets has, rather than write nothing.
+fn check_emit(emit: &[Emit], kinds: &[TargetKind]) -> Result<(), Usage> {
+    for (language, kind, name, example) in [
+        (
+            Emit::Ascendc,
+            TargetKind::SplitCore,
+            "ascendc",
+            "ascend910b",
+        ),
+        (Emit::Rust, TargetKind::Cpu, "rust", "cpu"),
+    ] {
+        if emit.contains(&language) && !kinds.contains(&kind) {
+            return Err(Usage(format!(
+                "--emit {name} has no target to emit for; add --target {example}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn add(files: &mut BTreeMap<String, String>, file: GeneratedFile) -> Result<(), Usage> {
+    match files.get(&file.path) {
+        // Files that belong to a target rather than a variant come with each of its kernels.
+        Some(text) if *text == file.text => Ok(()),
+        Some(_) => Err(Usage(format!(
+            "two inputs emit different files `{}`; generate them into different folders",
+            file.path
+        ))),
+        None => {
+            files.insert(file.path, file.text);
+            Ok(())
+        }
+    }
+}
+
+/// Writes a file unless it has that text already, so that builds downstream stay fresh.
+fn write(path: &std::path::Path, text: &str) -> anyhow::Result<()> {
+    if fs_err::read(path).is_ok_and(|old| old == text.as_bytes()) {
+        return Ok(());
+    }
+    if let Some(folder) = path.parent() {
+        fs_err::create_dir_all(folder)?;
+    }
+    fa_runtime::write_atomically(path, text.as_bytes())
+        .with_context(|| format!("cannot write {}", path.display()))
+}

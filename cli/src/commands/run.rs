@@ -1,0 +1,223 @@
+//! `fa-gen run`: one launch on `.npy` tensors.
+
+use std::path::Path;
+
+use anyhow::Context;
+use fa_dsl::philox::Seed;
+use fa_dsl::variant::{Dtype, Variant};
+use fa_runtime::{Arguments, Backend, Error, Kernel, PackedLengths, Report, Runtime, Tensor, npy};
+use fa_targets::{Target, TargetKind};
+use serde_json::{Value, json};
+
+use crate::args::{BackendArg, RunArgs};
+use crate::front::{self, Loaded, unsilenced};
+use crate::session::{Outcome, Session, Usage};
+use crate::targets;
+
+/// The chip of `--backend ascend` where nothing names one.
+const DEFAULT_ASCEND: &str = "ascend910b";
+
+/// Runs a variant.
+pub(crate) fn run(args: &RunArgs, session: &mut Session) -> anyhow::Result<Outcome> {
+    session.configure(&args.source);
+    let loaded = front::load(&args.file, &args.source, session)?;
+    if session.failed() {
+        return Ok(session.finish(json!({}))?);
+    }
+    let variant = loaded.select(args.name.as_deref())?;
+    let target = target(args, variant)?;
+    let tensors = Tensors::read(args, variant)?;
+    let Some(arguments) = arguments(args, &loaded, variant, &tensors, session)? else {
+        return Ok(session.finish(json!({}))?);
+    };
+    match launch(variant, target.as_ref(), &arguments, &loaded, session) {
+        Ok(Some((results, report))) => {
+            npy::write(&args.output, &results.0)
+                .with_context(|| format!("cannot write {}", args.output.display()))?;
+            if let Some(path) = &args.lse {
+                npy::write(path, &results.1)
+                    .with_context(|| format!("cannot write {}", path.display()))?;
+            }
+            describe(&report, args, session)?;
+            Ok(session.finish(fields(&report, args, &results))?)
+        }
+        Ok(None) => Ok(session.finish(json!({}))?),
+        Err(Error::Launch(faults) | Error::Plan(faults)) => {
+            session.report(&loaded.sources, faults)?;
+            Ok(session.finish(json!({}))?)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The target, or `None` for the reference.
+fn target(args: &RunArgs, variant: &Variant) -> Result<Option<Target>, Usage> {
+    let given = args.target.as_deref().map(targets::parse).transpose()?;
+    let kind = match args.backend {
+        Some(BackendArg::Reference) => return Ok(None),
+        Some(BackendArg::Cpu) => Some(TargetKind::Cpu),
+        Some(BackendArg::Ascend) => Some(TargetKind::SplitCore),
+        None => None,
+    };
+    if let (Some(target), Some(kind)) = (&given, kind)
+        && target.kind != kind
+    {
+        return Err(Usage(format!(
+            "target `{}` belongs to backend {}; leave --backend out or name another target",
+            target.name,
+            Backend::of(target).name()
+        )));
+    }
+    if given.is_some() {
+        return Ok(given);
+    }
+    let named = variant
+        .targets
+        .iter()
+        .filter_map(|named| Target::built_in(&named.target.value))
+        .find(|target| kind.is_none_or(|kind| target.kind == kind));
+    let default = match kind {
+        Some(TargetKind::SplitCore) => DEFAULT_ASCEND,
+        Some(TargetKind::Cpu) | None => "cpu",
+    };
+    Ok(named.or_else(|| Target::built_in(default)))
+}
+
+/// Tensors of a launch, as read from files.
+struct Tensors {
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    captured: Vec<(String, Tensor)>,
+    packed: Option<PackedLengths>,
+}
+
+impl Tensors {
+    fn read(args: &RunArgs, variant: &Variant) -> anyhow::Result<Tensors> {
+        let qkv = Some(variant.precision.qkv);
+        let mut captured = Vec::new();
+        for (name, path) in &args.inputs {
+            let declared = variant.tensors.iter().find(|tensor| tensor.name == *name);
+            let tensor = read(Path::new(path), declared.map(|tensor| tensor.dtype))?;
+            captured.push((name.clone(), tensor));
+        }
+        let packed = match (&args.cu_q, &args.cu_kv) {
+            (Some(cu_q), Some(cu_kv)) => Some(PackedLengths {
+                cu_q: lengths(cu_q)?,
+                cu_kv: lengths(cu_kv)?,
+            }),
+            _ => None,
+        };
+        Ok(Tensors {
+            q: read(&args.q, qkv)?,
+            k: read(&args.k, qkv)?,
+            v: read(&args.v, qkv)?,
+            captured,
+            packed,
+        })
+    }
+}
+
+/// Reads a tensor; fp32 files are converted to the wanted float type.
+fn read(path: &Path, wanted: Option<Dtype>) -> anyhow::Result<Tensor> {
+    let tensor = npy::read(path).map_err(|error| Usage(error.to_string()))?;
+    Ok(match wanted {
+        Some(dtype @ (Dtype::Fp16 | Dtype::Bf16)) if tensor.dtype() == Dtype::Fp32 => {
+            tensor.convert(dtype)
+        }
+        _ => tensor,
+    })
+}
+
+fn lengths(path: &Path) -> anyhow::Result<Vec<i64>> {
+    let tensor = npy::read(path).map_err(|error| Usage(error.to_string()))?;
+    if tensor.dtype() != Dtype::Int32 || tensor.shape().len() != 1 {
+        return Err(Usage(format!(
+            "{} holds {} of shape {:?}; cumulative lengths are int32 or int64 in one dimension",
+            path.display(),
+            tensor.dtype().name(),
+            tensor.shape()
+        ))
+        .into());
+    }
+    Ok(tensor.to_f64().into_iter().map(|len| len as i64).collect())
+}
+
+/// The launch, or `None` where a parameter was reported as wrong.
+fn arguments<'t>(
+    args: &RunArgs,
+    loaded: &Loaded,
+    variant: &Variant,
+    tensors: &'t Tensors,
+    session: &mut Session,
+) -> anyhow::Result<Option<Arguments<'t>>> {
+    let mut arguments = Arguments::new(tensors.q.view(), tensors.k.view(), tensors.v.view());
+    for (name, tensor) in &tensors.captured {
+        arguments = arguments.with(name, tensor.view());
+    }
+    for (name, text) in &args.param {
+        match fa_runtime::parse_param(variant, name, text) {
+            Ok(param) => arguments.params.push(param),
+            Err(fault) => session.report(&loaded.sources, [*fault])?,
+        }
+    }
+    arguments.packed.clone_from(&tensors.packed);
+    arguments.training = args.seed.map(|seed| Seed {
+        seed,
+        offset: args.offset,
+    });
+    if arguments.training.is_some() && variant.dropout.is_none() {
+        session.remark("note: a training launch of a variant without dropout changes nothing")?;
+    }
+    Ok((!session.failed()).then_some(arguments))
+}
+
+/// Compiles and launches; `None` where a warning of planning is fatal.
+fn launch(
+    variant: &Variant,
+    target: Option<&Target>,
+    arguments: &Arguments<'_>,
+    loaded: &Loaded,
+    session: &mut Session,
+) -> fa_runtime::Result<Option<((Tensor, Tensor), Report)>> {
+    // What is wrong with the arguments is said before a compiler runs.
+    arguments.check(variant)?;
+    let kernel = match target {
+        None => Kernel::reference(variant),
+        Some(target) => {
+            let planned = fa_codegen::plan(variant, target).map_err(Error::Plan)?;
+            let warnings = unsilenced(variant, &target.name, planned.warnings);
+            session.report(&loaded.sources, warnings)?;
+            if session.failed() {
+                return Ok(None);
+            }
+            Runtime::from_env()?.compile(variant, target)?
+        }
+    };
+    let results = kernel.run(arguments)?;
+    Ok(Some(((results.out, results.lse), results.report)))
+}
+
+fn describe(report: &Report, args: &RunArgs, session: &mut Session) -> anyhow::Result<()> {
+    let label = if report.emulated { " (emulated)" } else { "" };
+    session.say(format!(
+        "{}: {}{label}, {:.1} ms on the host",
+        args.output.display(),
+        report.backend.name(),
+        report.host_time.as_secs_f64() * 1e3
+    ))?;
+    for note in &report.notes {
+        session.remark(format!("note: {note}"))?;
+    }
+    Ok(())
+}
+
+fn fields(report: &Report, args: &RunArgs, results: &(Tensor, Tensor)) -> Value {
+    json!({
+        "report": report,
+        "out": { "path": args.output.display().to_string(), "shape": results.0.shape() },
+        "lse": args.lse.as_ref().map(|path| {
+            json!({ "path": path.display().to_string(), "shape": results.1.shape() })
+        }),
+    })
+}

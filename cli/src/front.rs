@@ -1,0 +1,120 @@
+//! From a path to checked variants.
+
+use std::path::Path;
+
+use fa_codegen::Provenance;
+use fa_dsl::check::{self, Define};
+use fa_dsl::diagnostic::{Diagnostic, Severity};
+use fa_dsl::span::{FileId, SourceMap};
+use fa_dsl::variant::Variant;
+
+use crate::args::SourceArgs;
+use crate::session::{Session, Usage};
+
+/// A file that was read and checked.
+pub(crate) struct Loaded {
+    /// Its text.
+    pub(crate) sources: SourceMap,
+    /// The file in `sources`.
+    pub(crate) file: FileId,
+    /// The variants that are free of errors.
+    pub(crate) variants: Vec<Variant>,
+    /// The head of emitted files.
+    pub(crate) provenance: Provenance,
+}
+
+/// Reads and checks a file; findings are reported at once.
+///
+/// # Errors
+/// The file cannot be read, which is wrong usage.
+pub(crate) fn load(
+    path: &Path,
+    args: &SourceArgs,
+    session: &mut Session,
+) -> anyhow::Result<Loaded> {
+    let text = fs_err::read_to_string(path).map_err(|error| Usage(error.to_string()))?;
+    let source_name = path.file_name().map_or_else(
+        || path.display().to_string(),
+        |name| name.to_string_lossy().into_owned(),
+    );
+    let provenance = Provenance {
+        source_name,
+        source_sha256: fa_runtime::cache::sha256_hex(text.as_bytes()),
+    };
+    let mut sources = SourceMap::new();
+    let file = sources.add(path.display().to_string(), text);
+    let defines: Vec<Define> = args
+        .define
+        .iter()
+        .map(|(name, value_text)| Define {
+            name: name.clone(),
+            value_text: value_text.clone(),
+        })
+        .collect();
+    let checked = check::check(&sources, file, &defines);
+    session.next_file();
+    session.report(&sources, checked.diagnostics)?;
+    Ok(Loaded {
+        sources,
+        file,
+        variants: checked.variants,
+        provenance,
+    })
+}
+
+impl Loaded {
+    /// The variant of that name, or the only one.
+    ///
+    /// # Errors
+    /// No such variant, or several and no name: wrong usage, and the message lists them.
+    pub(crate) fn select(&self, name: Option<&str>) -> Result<&Variant, Usage> {
+        let names: Vec<&str> = self
+            .variants
+            .iter()
+            .map(|v| v.name.value.as_str())
+            .collect();
+        match (name, self.variants.as_slice()) {
+            (Some(name), variants) => variants
+                .iter()
+                .find(|variant| variant.name.value == name)
+                .ok_or_else(|| {
+                    Usage(format!(
+                        "there is no variant `{name}`; there are {}",
+                        names.join(", ")
+                    ))
+                }),
+            (None, [only]) => Ok(only),
+            (None, []) => Err(Usage("the file holds no variant".to_owned())),
+            (None, _) => Err(Usage(format!(
+                "the file holds several variants, choose one with --name: {}",
+                names.join(", ")
+            ))),
+        }
+    }
+
+    /// The variants of that name, or all.
+    ///
+    /// # Errors
+    /// No such variant.
+    pub(crate) fn filtered(&self, name: Option<&str>) -> Result<Vec<&Variant>, Usage> {
+        match name {
+            Some(_) => Ok(vec![self.select(name)?]),
+            None => Ok(self.variants.iter().collect()),
+        }
+    }
+}
+
+/// Planning warnings that the variant does not silence for this target.
+pub(crate) fn unsilenced(
+    variant: &Variant,
+    target: &str,
+    found: Vec<Diagnostic>,
+) -> Vec<Diagnostic> {
+    let allowed = &variant.schedule_for(target).allow;
+    found
+        .into_iter()
+        .filter(|diagnostic| {
+            diagnostic.severity == Severity::Error || !allowed.contains(&diagnostic.code.0)
+        })
+        .collect()
+}

@@ -1,0 +1,69 @@
+//! The `fa-gen` command: reads `.fa` files and tensors, prints diagnostics and tables, writes files. It decides
+//! nothing about kernels; nobody imports it but its own binary and tests.
+
+mod args;
+mod commands;
+mod diagnostics;
+mod front;
+mod session;
+mod table;
+mod targets;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use args::{Cli, Command};
+use session::{Outcome, Session, Usage};
+
+/// Runs the command with the process's arguments and streams. Exit status: 0 fine (warnings included), 1 an
+/// error, a refused launch or a failed verification, 2 wrong usage.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let asked = matches!(
+                error.kind(),
+                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
+            );
+            // Nothing is left to do where the terminal itself fails.
+            let _ = error.print();
+            return ExitCode::from(if asked { 0 } else { 2 });
+        }
+    };
+    if cli.verbose {
+        session::log_to_stderr();
+    }
+    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let mut session = Session::new(std::io::stdout(), std::io::stderr(), colour);
+    match run(&cli, &mut session) {
+        Ok(Outcome::Fine) => ExitCode::SUCCESS,
+        Ok(Outcome::Failed) => ExitCode::from(1),
+        Err(error) => {
+            // A reader that has seen enough, as `| head` has, is no fault to talk about.
+            if !is_broken_pipe(&error) {
+                session.complain(&error);
+            }
+            ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
+        }
+    }
+}
+
+fn run(cli: &Cli, session: &mut Session) -> anyhow::Result<Outcome> {
+    match &cli.command {
+        Some(Command::Check(args)) => commands::check::run(args, session),
+        Some(Command::Explain(args)) => commands::explain::run(args, session),
+        Some(Command::Run(args)) => commands::run::run(args, session),
+        Some(Command::Verify(args)) => commands::verify::run(args, session),
+        Some(Command::Targets(args)) => commands::targets::run(args, session),
+        None => commands::generate::run(&cli.generate, session),
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<std::io::Error>()
+        .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}

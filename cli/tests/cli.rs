@@ -1,0 +1,233 @@
+//! The command as a user meets it: exit codes, streams, files.
+
+mod common;
+
+use common::{Folder, LOCAL, TWO};
+use expect_test::expect;
+
+#[test]
+fn a_sound_file_is_0_and_says_so() {
+    let folder = Folder::with("local.fa", LOCAL);
+    let run = folder.run(&["check", "local.fa"]);
+    assert_eq!(run.code, 0);
+    expect![[r#"
+        local.fa: 1 variant, 0 errors, 0 warnings
+    "#]]
+    .assert_eq(&run.stdout);
+    assert_eq!(run.stderr, "");
+}
+
+#[test]
+fn errors_are_1_and_rendered_with_their_repair() {
+    let folder = Folder::with(
+        "bad.fa",
+        "attention plain {\n    head_dim = 64;\n    mask = causal & window(-1, 0);\n}\n",
+    );
+    let run = folder.run(&["check", "bad.fa"]);
+    assert_eq!(run.code, 1);
+    expect![[r#"
+        error[FA003]: `&` does not exist
+         --> bad.fa:3:19
+          |
+        3 |     mask = causal & window(-1, 0);
+          |                   ^ it binds differently in every language, so that `a >= b & c` is misread
+          |
+        help: write `&&`
+          |
+        3 |     mask = causal && window(-1, 0);
+          |                    +
+
+        error[FA022]: `window` has a side of -1, a side counts keys and starts at 0
+         --> bad.fa:3:28
+          |
+        3 |     mask = causal & window(-1, 0);
+          |                            ^^ a negative side
+          |
+          = help: write `unbounded` for an open side, or a number from 0 on
+
+    "#]]
+    .assert_eq(&run.stderr);
+}
+
+#[test]
+fn json_has_places_and_repairs() {
+    let folder = Folder::with(
+        "bad.fa",
+        "attention plain {\n    head_dim = 64;\n    mask = causal & causal;\n}\n",
+    );
+    let run = folder.run(&["check", "bad.fa", "--format", "json"]);
+    assert_eq!((run.code, run.stderr.as_str()), (1, ""));
+    let json = run.json();
+    let found = &json["diagnostics"][0];
+    assert_eq!(found["code"], "FA003");
+    assert_eq!(found["severity"], "error");
+    assert_eq!(found["file"], "bad.fa");
+    assert_eq!((&found["line"], &found["column"]), (&3.into(), &19.into()));
+    assert_eq!(found["patch"]["replacement"], "&&");
+    assert_eq!(found["help"], "write `&&`");
+    assert_eq!(json["errors"], 1);
+}
+
+#[test]
+fn strict_turns_warnings_into_errors() {
+    let folder = Folder::with(
+        "warned.fa",
+        "const unused: int = 3;\nattention plain { head_dim = 64; precision = fp32; }\n",
+    );
+    let run = folder.run(&["check", "warned.fa"]);
+    assert_eq!(run.code, 0);
+    assert!(run.stderr.starts_with("warning[FA040]"), "{}", run.stderr);
+    let run = folder.run(&["check", "warned.fa", "--strict"]);
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.starts_with("error[FA040]"), "{}", run.stderr);
+}
+
+#[test]
+fn wrong_usage_is_2() {
+    let folder = Folder::with("two.fa", TWO);
+    for arguments in [
+        &["check", "absent.fa"][..],
+        &["two.fa"],
+        &["check", "two.fa", "--target", "ascend999"],
+        &["check", "two.fa", "-D", "radius"],
+        &["explain", "FA999"],
+        &["bench", "two.fa"],
+        &["two.fa", "-o", "out", "--emit", "ascendc"],
+    ] {
+        let run = folder.run(arguments);
+        assert_eq!(run.code, 2, "{arguments:?}: {}", run.stderr);
+        assert!(!run.stderr.is_empty(), "{arguments:?}");
+    }
+    let run = folder.run(&["check", "two.fa", "--target", "ascend999"]);
+    expect![[r#"
+        error: unknown target `ascend999`; known are ascend910b, ascend910_93, cpu, or give the path of a target file
+    "#]]
+    .assert_eq(&run.stderr);
+    assert_eq!(folder.files(), ["two.fa"]);
+}
+
+#[test]
+fn help_is_0() {
+    let folder = Folder::with("two.fa", TWO);
+    let run = folder.run(&["--help"]);
+    assert_eq!(run.code, 0);
+    assert!(run.stdout.contains("Usage: fa-gen"), "{}", run.stdout);
+    assert!(!run.stdout.contains("bench"), "{}", run.stdout);
+}
+
+#[test]
+fn defines_override_consts_and_are_checked() {
+    let folder = Folder::with("local.fa", LOCAL);
+    let count = |define: &str| {
+        let run = folder.run(&[
+            "explain", "local.fa", "-D", define, "--q-len", "1024", "--kv-len", "1024", "--format",
+            "json",
+        ]);
+        run.json()["plans"][0]["mask_tiles"]["empty"].clone()
+    };
+    assert_ne!(count("radius=15"), count("radius=900"));
+    let run = folder.run(&["check", "local.fa", "-D", "diameter=1"]);
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("FA024"), "{}", run.stderr);
+}
+
+#[test]
+fn a_code_has_a_page() {
+    let folder = Folder::with("two.fa", TWO);
+    let run = folder.run(&["explain", "FA101"]);
+    assert_eq!(run.code, 0);
+    assert!(run.stdout.starts_with("# FA101"), "{}", run.stdout);
+    let run = folder.run(&["explain", "FA101", "--format", "json"]);
+    assert_eq!(run.json()["slug"], "tile-too-large");
+}
+
+#[test]
+fn explain_draws_the_mask() {
+    let folder = Folder::with("two.fa", TWO);
+    let run = folder.run(&[
+        "explain", "two.fa", "--name", "causal", "--q-len", "1024", "--kv-len", "1024", "--format",
+        "json",
+    ]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let json = run.json();
+    let plan = &json["plans"][0];
+    assert_eq!(plan["variant"], "causal");
+    let tiles = &plan["mask_tiles"];
+    let number = |key: &str| tiles[key].as_u64().expect("a count");
+    let total = number("full") + number("partial") + number("empty");
+    let side = |key: &str| 1024 / plan["tile"][key].as_u64().expect("a block");
+    assert_eq!(total, side("block_q") * side("block_kv"));
+    assert!(number("empty") > 0 && number("full") > 0);
+    let text = folder.run(&["explain", "two.fa", "--q-len", "64", "--kv-len", "64"]);
+    assert!(text.stdout.contains("mask tiles"), "{}", text.stdout);
+    assert!(text.stdout.contains("schedule"), "{}", text.stdout);
+}
+
+#[test]
+fn targets_are_listed() {
+    let folder = Folder::with("two.fa", TWO);
+    let run = folder.run(&["targets"]);
+    assert_eq!(run.code, 0);
+    assert!(run.stdout.contains("ascend910b"), "{}", run.stdout);
+    let json = folder.run(&["targets", "--format", "json"]).json();
+    assert_eq!(json["targets"][0]["memory"]["l0a"]["bytes"], 65536);
+}
+
+#[test]
+fn generated_files_come_whole_or_not_at_all() {
+    let folder = Folder::with("two.fa", TWO);
+    folder.write("bad.fa", "attention bad { head_dim = 0; }\n");
+    let run = folder.run(&["two.fa", "bad.fa", "-o", "out"]);
+    assert_eq!(run.code, 1);
+    assert_eq!(folder.files(), ["bad.fa", "two.fa"], "nothing is written");
+    let run = folder.run(&["two.fa", "-o", "out", "--format", "json"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let json = run.json();
+    let written = json["files"].as_array().expect("a list").len();
+    assert_eq!(
+        folder.files_in("out").len(),
+        written,
+        "nothing temporary is left"
+    );
+    assert!(written >= 2);
+    let first = folder.read_all("out");
+    folder.run(&["two.fa", "-o", "out"]);
+    assert_eq!(
+        folder.read_all("out"),
+        first,
+        "the same input gives the same bytes"
+    );
+}
+
+#[test]
+fn stages_can_be_printed() {
+    let folder = Folder::with("two.fa", TWO);
+    let run = folder.run(&["two.fa", "-o", "out", "--emit", "ast,variant,plan"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(
+        folder.files_in("out"),
+        [
+            "causal.variant.json",
+            "causal_cpu.plan.txt",
+            "plain.variant.json",
+            "plain_cpu.plan.txt",
+            "two.fa.ast.txt",
+        ]
+    );
+}
+
+#[test]
+fn a_target_may_be_a_file() {
+    let folder = Folder::with("two.fa", TWO);
+    folder.write(
+        "mine.toml",
+        "name = \"mine\"\nkind = \"cpu\"\ndescription = \"my machine\"\n\
+         [cpu]\nl1d_bytes = 49152\nl2_bytes = 2097152\ncache_line_bytes = 64\n",
+    );
+    let run = folder.run(&["explain", "two.fa", "--target", "mine.toml"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stdout.contains("plain for mine"), "{}", run.stdout);
+    folder.write("broken.toml", "name = 3\n");
+    let run = folder.run(&["explain", "two.fa", "--target", "broken.toml"]);
+    assert_eq!(run.code, 2);
+}
