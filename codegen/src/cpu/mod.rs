@@ -1,1 +1,173 @@
-//! The backend for general-purpose processors.
+//! The backend for general-purpose processors: plans a variant for a CPU and prints one self-contained Rust file.
+//!
+//! Steps, each in a file that reads only earlier ones: `refuse` (features it lacks), `hoist` and `lower`
+//! (expressions to statements), `layout` (tile and scratch), `functions` and `assemble` (plan to view),
+//! `render` (view to text, by `templates/rust`).
+
+mod assemble;
+mod expr;
+mod formula;
+mod functions;
+mod hoist;
+mod layout;
+mod lower;
+mod names;
+mod refuse;
+mod render;
+mod text;
+mod view;
+
+use fa_dsl::diagnostic::{Code, Diagnostic};
+use fa_dsl::ir::{ExprId, Exprs, Type, Var};
+use fa_dsl::tiles::{self, TileAnalysis};
+use fa_dsl::variant::{Dtype, Variant};
+use fa_targets::Target;
+
+use crate::budget::Budget;
+use crate::{GeneratedFile, LengthLimits, Planned, Provenance, Tile};
+use layout::{Blocking, Shape};
+use lower::Hoisted;
+
+/// A CPU kernel, decided.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    variant: Variant,
+    /// The variant's expressions and those of the tile analysis.
+    exprs: Exprs,
+    tiles: TileAnalysis,
+    hoisted: Hoisted,
+    /// Whether queries are multiplied by the scale as they are loaded: where nothing reads the plain product.
+    scaled_query: bool,
+    blocking: Blocking,
+    budget: Budget,
+    symbol: String,
+}
+
+/// Plans a variant for a CPU.
+///
+/// # Errors
+/// FA201 for each feature that this backend lacks; FA101 where a written tile needs more scratch per thread
+/// than the second-level cache of a core.
+pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnostic>> {
+    let schedule = variant.schedule_for(&target.name);
+    let mut found = refuse::unsupported(variant, schedule);
+    let Some(cpu) = &target.cpu else {
+        let message = format!("target `{}` has no `[cpu]` table", target.name);
+        found.push(Diagnostic::error(
+            Code(202),
+            message,
+            "add its cache sizes to the target file",
+        ));
+        return Err(found);
+    };
+    let mut exprs = variant.exprs.clone();
+    let tiles = tiles::analyse(&mut exprs, variant.mask, variant.align);
+    let dependences = exprs.dependences();
+    let roots = [variant.score, variant.mask];
+    let hoisted = hoist::hoist(variant, &exprs, &dependences, &roots);
+    let shape = Shape {
+        head_dim: variant.head_dim,
+        v_head_dim: variant.v_head_dim,
+        column_bytes: column_bytes(&exprs, &hoisted),
+        column_count: u32::try_from(hoisted.columns.len()).expect("few values per column"),
+    };
+    match layout::choose(&schedule.tile, shape, cpu, &target.name) {
+        Ok((blocking, budget)) if found.is_empty() => {
+            let plan = Plan {
+                scaled_query: scales_query(variant),
+                symbol: format!("fa_{}_forward", variant.name.value),
+                variant: variant.clone(),
+                exprs,
+                tiles,
+                hoisted,
+                blocking,
+                budget,
+            };
+            Ok(Planned {
+                plan: crate::Plan::Cpu(Box::new(plan)),
+                warnings: Vec::new(),
+            })
+        }
+        Ok(_) => Err(found),
+        Err(too_large) => {
+            found.push(*too_large);
+            Err(found)
+        }
+    }
+}
+
+fn scales_query(variant: &Variant) -> bool {
+    !variant.exprs.reads(variant.score, Var::Dot) && variant.precision.accumulate == Dtype::Fp32
+}
+
+fn column_bytes(exprs: &Exprs, hoisted: &Hoisted) -> u32 {
+    let bytes = |id: &ExprId| if exprs.ty(*id) == Type::Bool { 1 } else { 4 };
+    hoisted.columns.keys().map(bytes).sum()
+}
+
+/// Prints a plan: one file, `<variant>_cpu.rs`.
+pub fn render(plan: &Plan, provenance: &Provenance) -> Vec<GeneratedFile> {
+    let view = assemble::view(plan, provenance);
+    vec![GeneratedFile {
+        path: format!("{}_cpu.rs", plan.variant.name.value),
+        text: render::kernel(&view),
+    }]
+}
+
+impl Plan {
+    /// The exported symbol.
+    pub fn symbol(&self) -> &str {
+        &self.symbol
+    }
+
+    /// Its tile. Nothing is in flight beside the tile at work.
+    pub fn tile(&self) -> Tile {
+        Tile {
+            block_q: self.blocking.block_q,
+            block_kv: self.blocking.block_kv,
+            stages: 1,
+        }
+    }
+
+    /// The scratch of one thread against the second-level cache.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// The longest sequences that positions are exact for.
+    pub fn limits(&self) -> LengthLimits {
+        LengthLimits {
+            max_len: tiles::MAX_LENGTH,
+        }
+    }
+
+    /// The steps of one task in words.
+    pub fn schedule(&self) -> Vec<String> {
+        let Blocking {
+            block_q,
+            block_kv,
+            panel,
+            value_rows,
+            ..
+        } = self.blocking;
+        vec![
+            format!(
+                "one task per sequence, head and block of {block_q} query rows; tasks run on any thread"
+            ),
+            "load the query rows as fp32".to_owned(),
+            format!(
+                "for each tile of {block_kv} keys within the limits of the mask, empty tiles skipped:"
+            ),
+            format!("  pack keys in panels of {panel} rows and multiply each with all query rows"),
+            "  apply score and mask row by row, full tiles without the mask".to_owned(),
+            "  update the running maximum and sum of each row".to_owned(),
+            format!("  load values in pieces of {value_rows} rows and add them up by weight"),
+            "divide by the sum, store output and LSE".to_owned(),
+        ]
+    }
+
+    /// Bytes of hoisted values per key column.
+    fn column_bytes(&self) -> u32 {
+        column_bytes(&self.exprs, &self.hoisted)
+    }
+}

@@ -1,0 +1,277 @@
+//! Tile sizes and the buffers of one thread, from the cache sizes of the target.
+//!
+//! The model is simple. A task keeps its query rows, one tile of scores and its output sums in the second-level
+//! cache; keys and values stream through in panels of a few rows. Tall query blocks amortise the packing of
+//! keys, so `tile = auto` takes the tallest block, up to 128 rows, whose scratch fits. A written tile that does
+//! not fit is refused with FA101, as on any other target, and the emitted file asserts the same sum.
+
+use fa_dsl::diagnostic::{Code, Diagnostic};
+use fa_dsl::variant::TileSpec;
+use fa_targets::Cpu;
+
+use crate::budget::{Budget, Buffer, MemoryUse};
+
+/// Query rows that a micro-kernel works on at once.
+pub(super) const ROWS: u32 = 4;
+/// Elements of the widest vector register.
+pub(super) const LANES: u32 = 16;
+/// Scratch starts at, and its buffers are multiples of, this many bytes: the widest vector register.
+pub(super) const ALIGNMENT: u32 = 64;
+/// Rows that `tile = auto` starts from.
+const AUTO_ROWS: u32 = 128;
+/// Smallest block, and the step that blocks are multiples of.
+const MIN_ROWS: u32 = 16;
+
+/// Decided sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Blocking {
+    /// Query rows of a task.
+    pub(super) block_q: u32,
+    /// Key rows of a tile.
+    pub(super) block_kv: u32,
+    /// Key rows packed at once.
+    pub(super) panel: u32,
+    /// Value rows loaded at once.
+    pub(super) value_rows: u32,
+    /// Width of a value row in scratch.
+    pub(super) v_cols: u32,
+}
+
+/// What scratch depends on beside the blocking.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    /// Width of Q and K rows.
+    pub(super) head_dim: u32,
+    /// Width of V and O rows.
+    pub(super) v_head_dim: u32,
+    /// Bytes per key column that hoisted values take, and their number.
+    pub(super) column_bytes: u32,
+    /// Number of hoisted values per key column.
+    pub(super) column_count: u32,
+}
+
+impl Blocking {
+    /// Panels follow from the tile.
+    fn new(block_q: u32, block_kv: u32, shape: Shape) -> Blocking {
+        let divisor = |limit: u32| {
+            let fits = |rows: &u32| block_kv.is_multiple_of(*rows);
+            [64, 32, MIN_ROWS]
+                .into_iter()
+                .filter(|rows| *rows <= limit)
+                .find(fits)
+                .unwrap_or(MIN_ROWS)
+        };
+        Blocking {
+            block_q,
+            block_kv,
+            panel: divisor(32),
+            value_rows: divisor(64),
+            v_cols: shape.v_head_dim.next_multiple_of(LANES),
+        }
+    }
+}
+
+/// Chooses the tile and places the buffers.
+pub(super) fn choose(
+    written: &TileSpec,
+    shape: Shape,
+    cpu: &Cpu,
+    target: &str,
+) -> Result<(Blocking, Budget), Box<Diagnostic>> {
+    let (blocking, fits) = largest_that_fits(written, shape, cpu);
+    let budget = budget(blocking, shape, cpu, target);
+    if fits {
+        return Ok((blocking, budget));
+    }
+    Err(Box::new(too_large(written, shape, cpu, &budget)))
+}
+
+/// Halves what is left to the planner until the scratch fits.
+fn largest_that_fits(written: &TileSpec, shape: Shape, cpu: &Cpu) -> (Blocking, bool) {
+    let mut block_q = written.block_q.map_or(AUTO_ROWS, |rows| rows.value);
+    let mut block_kv = written.block_kv.map_or(AUTO_ROWS, |rows| rows.value);
+    loop {
+        let blocking = Blocking::new(block_q, block_kv, shape);
+        if scratch_bytes(blocking, shape) <= cpu.l2_bytes {
+            return (blocking, true);
+        }
+        if written.block_q.is_none() && block_q > MIN_ROWS {
+            block_q /= 2;
+        } else if written.block_kv.is_none() && block_kv > MIN_ROWS {
+            block_kv /= 2;
+        } else {
+            return (blocking, false);
+        }
+    }
+}
+
+fn too_large(written: &TileSpec, shape: Shape, cpu: &Cpu, budget: &Budget) -> Diagnostic {
+    let memory = &budget.memories[0];
+    let message = format!(
+        "L2 needs {}, {} has {}",
+        kib(memory.used_bytes()),
+        budget.target,
+        kib(memory.capacity_bytes)
+    );
+    let (nearest, fits) = nearest_tile(written, shape, cpu);
+    let help = if fits {
+        format!(
+            "type `tile {{ block_q = {}; block_kv = {}; }}`, which needs {}, or `tile = auto`",
+            nearest.block_q,
+            nearest.block_kv,
+            kib(scratch_bytes(nearest, shape))
+        )
+    } else {
+        "reduce `head_dim`: no tile fits".to_owned()
+    };
+    let mut diagnostic = Diagnostic::error(Code(101), message, help);
+    for (field, rows) in [("block_q", written.block_q), ("block_kv", written.block_kv)] {
+        if let Some(rows) = rows {
+            let label = format!("{} rows of {field}", rows.value);
+            diagnostic = diagnostic.at(rows.span, label);
+        }
+    }
+    diagnostic.with_note(table(budget).join("\n"))
+}
+
+/// Halves the larger side of a written tile until it fits.
+fn nearest_tile(written: &TileSpec, shape: Shape, cpu: &Cpu) -> (Blocking, bool) {
+    let mut block_q = written.block_q.map_or(MIN_ROWS, |rows| rows.value);
+    let mut block_kv = written.block_kv.map_or(MIN_ROWS, |rows| rows.value);
+    loop {
+        let blocking = Blocking::new(block_q, block_kv, shape);
+        let fits = scratch_bytes(blocking, shape) <= cpu.l2_bytes;
+        if fits || block_q.max(block_kv) <= MIN_ROWS {
+            return (blocking, fits);
+        }
+        let larger = if block_q >= block_kv {
+            &mut block_q
+        } else {
+            &mut block_kv
+        };
+        *larger = (*larger / 2).next_multiple_of(MIN_ROWS);
+    }
+}
+
+fn scratch_bytes(blocking: Blocking, shape: Shape) -> u64 {
+    buffers(blocking, shape)
+        .iter()
+        .map(Buffer::bytes)
+        .sum::<u64>()
+        .next_multiple_of(u64::from(ALIGNMENT))
+}
+
+fn budget(blocking: Blocking, shape: Shape, cpu: &Cpu, target: &str) -> Budget {
+    Budget {
+        target: target.to_owned(),
+        memories: vec![MemoryUse {
+            memory: "L2".to_owned(),
+            capacity_bytes: cpu.l2_bytes,
+            capacity_note: "second-level cache of a core; scratch of one thread".to_owned(),
+            buffers: buffers(blocking, shape),
+        }],
+    }
+}
+
+/// Buffers in address order, one after the other.
+fn buffers(blocking: Blocking, shape: Shape) -> Vec<Buffer> {
+    let Blocking {
+        block_q,
+        block_kv,
+        panel,
+        value_rows,
+        v_cols,
+    } = blocking;
+    let mut list = vec![
+        buffer("q_tile", block_q, shape.head_dim, "query rows of the task"),
+        buffer(
+            "key_rows",
+            panel,
+            shape.head_dim,
+            "key rows of a panel, as they come",
+        ),
+        buffer(
+            "key_panel",
+            shape.head_dim,
+            panel,
+            "the same keys, column by column",
+        ),
+        buffer("s_tile", block_q, block_kv, "scores, then their weights"),
+        buffer("value_rows", value_rows, v_cols, "value rows of a piece"),
+        buffer("o_acc", block_q, v_cols, "output sums, not yet divided"),
+        buffer("row_max", 1, block_q, "running maximum of each row"),
+        buffer("row_sum", 1, block_q, "running sum of each row"),
+        buffer("rescale", 1, block_q, "factor for older sums of each row"),
+    ];
+    if shape.column_count > 0 {
+        let mut columns = buffer(
+            "columns",
+            shape.column_count,
+            block_kv,
+            "values per key of a tile",
+        );
+        columns.copy_bytes = u64::from(shape.column_bytes) * u64::from(block_kv);
+        list.push(columns);
+    }
+    let mut offset_bytes = 0;
+    for buffer in &mut list {
+        buffer.offset_bytes = offset_bytes;
+        offset_bytes += buffer.bytes();
+    }
+    list
+}
+
+fn buffer(name: &str, rows: u32, cols: u32, role: &str) -> Buffer {
+    let elem_bytes = 4;
+    Buffer {
+        name: name.to_owned(),
+        copies: 1,
+        rows,
+        cols,
+        dtype: "fp32".to_owned(),
+        elem_bytes,
+        offset_bytes: 0,
+        copy_bytes: u64::from(rows) * u64::from(cols) * u64::from(elem_bytes),
+        role: role.to_owned(),
+    }
+}
+
+/// The budget as lines of text, largest buffer marked.
+pub(super) fn table(budget: &Budget) -> Vec<String> {
+    let mut lines = vec![format!(
+        "{:<11} {:<6} {:>4} x {:>4} x bytes {:>9}",
+        "buffer", "memory", "rows", "cols", "KiB"
+    )];
+    for memory in &budget.memories {
+        let largest = memory.largest().map(|buffer| &buffer.name);
+        for buffer in &memory.buffers {
+            let mark = if Some(&buffer.name) == largest {
+                "  largest"
+            } else {
+                ""
+            };
+            lines.push(format!(
+                "{:<11} {:<6} {:>4} x {:>4} x {:>5} {:>9.2}{mark}",
+                buffer.name,
+                memory.memory,
+                buffer.rows,
+                buffer.cols,
+                buffer.elem_bytes,
+                buffer.bytes() as f64 / 1024.0
+            ));
+        }
+        lines.push(format!(
+            "{:<11} {:<6} {:<19} {:>9.2} of {:.2}",
+            "",
+            memory.memory,
+            "total",
+            memory.used_bytes() as f64 / 1024.0,
+            memory.capacity_bytes as f64 / 1024.0
+        ));
+    }
+    lines
+}
+
+fn kib(bytes: u64) -> String {
+    format!("{:.2} KiB", bytes as f64 / 1024.0)
+}

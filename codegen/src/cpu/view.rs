@@ -1,0 +1,283 @@
+//! What the templates print: plain lists, texts and ready-made bools. Nothing is decided here.
+
+use serde::Serialize;
+
+/// One emitted file.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct View {
+    /// Lines of the head, each with its leading space.
+    pub(super) head_lines: Vec<String>,
+    /// `use` lines, sorted.
+    pub(super) imports: Vec<String>,
+    /// Named constants, in the order of the budget.
+    pub(super) constants: Vec<Constant>,
+    /// Fields of the launch block.
+    pub(super) launch_fields: Vec<LaunchField>,
+    /// Size of the launch block.
+    pub(super) launch_bytes: u32,
+    /// Which element types occur.
+    pub(super) elements: Elements,
+    /// Type of Q, K and V.
+    pub(super) qkv_element: String,
+    /// Type of O.
+    pub(super) out_element: String,
+    /// `*value * weight`, as an element of O.
+    pub(super) out_value: String,
+    /// Captured tensors, in declaration order.
+    pub(super) tensors: Vec<TensorView>,
+    /// Name of the entry function.
+    pub(super) function: String,
+    /// The attribute that exports it.
+    pub(super) export_attribute: String,
+    /// What `pointers` holds, in words.
+    pub(super) pointer_lines: Vec<String>,
+    /// Alignment of the scratch, bytes.
+    pub(super) alignment: u32,
+    /// Buffers of the scratch, in address order.
+    pub(super) buffers: Vec<BufferView>,
+    /// Which optional items are used.
+    pub(super) uses: Uses,
+    /// Mask and tile tests.
+    pub(super) mask: MaskView,
+    /// Values that a task shares.
+    pub(super) task_values: Vec<Field>,
+    /// Whether there are any.
+    pub(super) has_task_values: bool,
+    /// Values per key column.
+    pub(super) columns: Vec<Field>,
+    /// Whether there are any.
+    pub(super) has_columns: bool,
+    /// Instruction-set levels, best first.
+    pub(super) levels: Vec<LevelView>,
+    /// How queries are loaded.
+    pub(super) query: QueryView,
+    /// Whether there is a sink.
+    pub(super) sink: bool,
+    /// Arguments of its score.
+    pub(super) sink_args: String,
+    /// Whether there is dropout.
+    pub(super) dropout: bool,
+    /// Rounding beyond fp32.
+    pub(super) round: RoundView,
+    /// Functions without a loop over key columns.
+    pub(super) scalar_functions: Vec<Function>,
+    /// Functions with such a loop.
+    pub(super) row_functions: Vec<Function>,
+    /// The step that folds a tile.
+    pub(super) fold: FoldView,
+    /// Query rows of a task.
+    pub(super) block_q: u32,
+    /// Sizes that the variant fixes.
+    pub(super) fixed_sizes: Vec<FixedSize>,
+    /// What the entry function returns beside 0, in words.
+    pub(super) refusal_phrase: String,
+}
+
+/// A named constant.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Constant {
+    /// Unit or role.
+    pub(super) role: String,
+    /// Name.
+    pub(super) name: String,
+    /// Type.
+    pub(super) ty: String,
+    /// Value.
+    pub(super) value: String,
+}
+
+/// A field of the launch block.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct LaunchField {
+    /// Role.
+    pub(super) role: String,
+    /// Name.
+    pub(super) name: String,
+    /// Type.
+    pub(super) ty: String,
+    /// First byte.
+    pub(super) offset: u32,
+}
+
+/// Which element types occur, and which are rounded to.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(super) struct Elements {
+    /// `f32`.
+    pub(super) fp32: bool,
+    /// `i32`.
+    pub(super) int32: bool,
+    /// `Flag`.
+    pub(super) boolean: bool,
+    /// `Fp16`.
+    pub(super) fp16: bool,
+    /// `Fp16::rounded`.
+    pub(super) fp16_rounding: bool,
+    /// `Fp16` is read.
+    pub(super) fp16_value: bool,
+    /// `Bf16`.
+    pub(super) bf16: bool,
+    /// `Bf16::rounded`.
+    pub(super) bf16_rounding: bool,
+    /// `Bf16` is read.
+    pub(super) bf16_value: bool,
+}
+
+/// A captured tensor.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct TensorView {
+    /// Its field.
+    pub(super) name: String,
+    /// Its element type.
+    pub(super) element: String,
+    /// The statement that views it, in lines.
+    pub(super) lines: Vec<String>,
+}
+
+/// A buffer of the scratch.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct BufferView {
+    /// Role, a sentence.
+    pub(super) role: String,
+    /// Name.
+    pub(super) name: String,
+    /// Type.
+    pub(super) ty: String,
+    /// The constant that holds its offset.
+    pub(super) offset: String,
+}
+
+/// A field of a small struct.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Field {
+    /// Name.
+    pub(super) name: String,
+    /// Type.
+    pub(super) ty: String,
+}
+
+/// Which optional items are used.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(super) struct Uses {
+    /// `Task::q_len`.
+    pub(super) q_len: bool,
+    /// `Task::q_shift`.
+    pub(super) q_shift: bool,
+    /// `View::at`.
+    pub(super) element: bool,
+    /// `exp`.
+    pub(super) exp: bool,
+    /// `tanh`.
+    pub(super) tanh: bool,
+    /// `sigmoid`.
+    pub(super) sigmoid: bool,
+    /// `log`.
+    pub(super) log: bool,
+    /// `floor_div`.
+    pub(super) floor_div: bool,
+    /// `floor_rem`.
+    pub(super) floor_rem: bool,
+}
+
+/// Mask and tile tests.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct MaskView {
+    /// Arguments of the question for limits.
+    pub(super) limit_args: String,
+    /// Whether a tile is asked for being full.
+    pub(super) has_full: bool,
+    /// Arguments of that question.
+    pub(super) full_args: String,
+    /// Whether a tile is asked for being empty.
+    pub(super) has_empty: bool,
+    /// Arguments of that question.
+    pub(super) empty_args: String,
+}
+
+/// An instruction-set level.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct LevelView {
+    /// Type name.
+    pub(super) name: String,
+    /// What it is, a sentence.
+    pub(super) role: String,
+    /// What it is, a phrase.
+    pub(super) phrase: String,
+    /// Whether it is there only on x86-64 and asked for at run time.
+    pub(super) detected: bool,
+    /// Features to compile with.
+    pub(super) features: String,
+    /// The first feature to ask for.
+    pub(super) first_feature: String,
+    /// Further ones.
+    pub(super) other_features: Vec<String>,
+    /// The wrapper compiled with the features.
+    pub(super) function: String,
+    /// Whether sums are.fused always.
+    pub(super) fused: bool,
+    /// Columns of the score micro-kernel.
+    pub(super) score_columns: u32,
+    /// Columns of the value micro-kernel.
+    pub(super) value_columns: u32,
+}
+
+/// How queries are loaded.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct QueryView {
+    /// Whether they are multiplied by the scale.
+    pub(super) scaled: bool,
+}
+
+/// Rounding of intermediate values to a narrow type.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct RoundView {
+    /// Whether scores and weights are.
+    pub(super) softmax: bool,
+    /// To this type.
+    pub(super) softmax_type: String,
+    /// Whether sums are.
+    pub(super) accumulate: bool,
+    /// To this type.
+    pub(super) accumulate_name: String,
+    /// As an element type.
+    pub(super) accumulate_type: String,
+    /// The functions that round a row of a tile.
+    pub(super) functions: Vec<RoundFunction>,
+}
+
+/// A function that rounds a row of a tile.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct RoundFunction {
+    /// `fp16` or `bf16`.
+    pub(super) dtype: String,
+    /// Element type.
+    pub(super) element: String,
+}
+
+/// A function, in lines.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Function {
+    /// Doc comment, head, body, brace.
+    pub(super) lines: Vec<String>,
+}
+
+/// The step that folds a tile.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct FoldView {
+    /// Its parameters.
+    pub(super) params: String,
+    /// What it is called with.
+    pub(super) args: String,
+    /// The call that computes values per key column.
+    pub(super) column_call: Vec<String>,
+    /// The calls that apply score and mask to a row.
+    pub(super) row_calls: Vec<String>,
+}
+
+/// A size that the variant fixes and the launch must agree with.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct FixedSize {
+    /// Field of the launch block.
+    pub(super) field: String,
+    /// Constant.
+    pub(super) constant: String,
+}
