@@ -63,6 +63,13 @@ impl Exprs {
         {
             return *b;
         }
+        if let (Unary::Not, &Node::Binary(comparison, b, c)) = (op, self.node(a))
+            && self.ty(b) == Type::Int
+            && let Some((comparison, swapped)) = opposite(comparison)
+        {
+            let (b, c) = if swapped { (c, b) } else { (b, c) };
+            return self.binary(comparison, b, c);
+        }
         let ty = match op {
             Unary::Not => Type::Bool,
             Unary::Neg | Unary::Abs => self.ty(a),
@@ -154,5 +161,17 @@ impl Exprs {
             }
             _ => None,
         }
+    }
+}
+
+/// The comparison of ints that holds where this one does not, and whether its operands are swapped. (Floats have
+/// no such: with NaN neither holds.)
+fn opposite(op: Binary) -> Option<(Binary, bool)> {
+    match op {
+        Binary::Le => Some((Binary::Lt, true)),
+        Binary::Lt => Some((Binary::Le, true)),
+        Binary::Eq => Some((Binary::Ne, false)),
+        Binary::Ne => Some((Binary::Eq, false)),
+        _ => None,
     }
 }

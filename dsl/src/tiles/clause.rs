@@ -1,6 +1,6 @@
 //! One clause of a mask: a box of rows cut by bands, and what else must hold.
 
-use crate::ir::{Binary, ExprId, Exprs, Type, Unary, Var};
+use crate::ir::{Binary, ExprId, Exprs, Node, Type, Unary, Var};
 use crate::variant::Align;
 
 use super::bounds::bounds;
@@ -187,17 +187,22 @@ impl Clause {
             begin = exprs.binary(Binary::Max, begin, first);
         }
         let mut end = kv_len;
-        if let Some(most) = self.kv_most {
-            end = end_after(exprs, end, most);
-        }
-        if let Some(most) = self.ahead_most {
-            let last = exprs.binary(Binary::Add, q_high, most);
-            end = end_after(exprs, end, last);
+        let mut may_be_negative = false;
+        for last in [
+            self.kv_most,
+            self.ahead_most
+                .map(|most| exprs.binary(Binary::Add, q_high, most)),
+        ] {
+            let Some(last) = last else { continue };
+            let one = exprs.int(1);
+            let past = exprs.binary(Binary::Add, last, one);
+            may_be_negative |= !matches!(exprs.node(past), Node::Int(0..));
+            end = exprs.binary(Binary::Min, end, past);
         }
         if begin != zero {
             begin = exprs.binary(Binary::Min, begin, kv_len);
         }
-        if end != kv_len {
+        if may_be_negative {
             end = exprs.binary(Binary::Max, end, zero);
         }
         let mut open = exprs.bool(true);
@@ -233,15 +238,21 @@ fn tighter(exprs: &mut Exprs, op: Binary, own: ExprId, bound: Option<ExprId>) ->
 }
 
 fn and_le(exprs: &mut Exprs, holds: ExprId, low: ExprId, high: ExprId) -> ExprId {
-    let ordered = exprs.binary(Binary::Le, low, high);
+    let ordered = match (offset(exprs, low), offset(exprs, high)) {
+        ((a, low), (b, high)) if a == b => exprs.bool(low <= high),
+        _ => exprs.binary(Binary::Le, low, high),
+    };
     exprs.and(holds, ordered)
 }
 
-/// The smaller of `end` and one past `last`.
-fn end_after(exprs: &mut Exprs, end: ExprId, last: ExprId) -> ExprId {
-    let one = exprs.int(1);
-    let past = exprs.binary(Binary::Add, last, one);
-    exprs.binary(Binary::Min, end, past)
+/// The int as something plus a constant. Bounds never wrap, so two of one base compare by their constants.
+fn offset(exprs: &Exprs, id: ExprId) -> (ExprId, i32) {
+    if let Node::Binary(Binary::Add, base, constant) = *exprs.node(id)
+        && let Node::Int(constant) = *exprs.node(constant)
+    {
+        return (base, constant);
+    }
+    (id, 0)
 }
 
 /// The least value of `coefficient * x` for x in `low..=high`, the coefficient being -1, 0 or 1.

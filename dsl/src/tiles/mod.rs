@@ -88,10 +88,16 @@ fn clauses(exprs: &mut Exprs, mask: ExprId, negated: bool, align: Align) -> Opti
 
 /// True where every clause is empty over the tile.
 fn all_empty(exprs: &mut Exprs, clauses: &[Clause]) -> ExprId {
-    let mut all = exprs.bool(true);
+    let mut occupied: Vec<ExprId> = Vec::new();
     for clause in clauses {
-        let occupied = clause.may_hold(exprs);
-        let empty = exprs.not(occupied);
+        let may_hold = clause.may_hold(exprs);
+        if !occupied.contains(&may_hold) {
+            occupied.push(may_hold);
+        }
+    }
+    let mut all = exprs.bool(true);
+    for may_hold in occupied {
+        let empty = exprs.not(may_hold);
         all = exprs.and(all, empty);
     }
     all
@@ -110,7 +116,12 @@ fn limits(exprs: &mut Exprs, clauses: Option<&[Clause]>) -> (ExprId, ExprId) {
         hull = Some(match hull {
             None => (begin, end),
             Some((first, last)) => (
-                exprs.binary(Binary::Min, first, begin),
+                // No limit lies below 0.
+                if first == zero || begin == zero {
+                    zero
+                } else {
+                    exprs.binary(Binary::Min, first, begin)
+                },
                 exprs.binary(Binary::Max, last, end),
             ),
         });

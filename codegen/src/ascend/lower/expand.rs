@@ -162,6 +162,7 @@ impl Lowering<'_> {
 
     fn difference(&mut self, space: Space, a: Value, b: Value) -> Arg {
         match (a, b) {
+            (a, Value::Scalar(zero)) if zero == "0.0f" => self.arg(space, a),
             (a, Value::Scalar(scalar)) => {
                 let a = self.arg(space, a);
                 self.apply(space, Op::Scalar("Adds", negated(&scalar)), vec![a])

@@ -153,7 +153,7 @@ impl Lowering<'_> {
         let program = &mut self.lowered.mask;
         let negative = program.push(Op::Scalar("Muls", float_literal(-1.0)), vec![keep]);
         let bits = program.push(Op::ToBits, vec![negative]);
-        program.note("all bits set where attended".to_owned());
+        program.note(&bits, "all bits set where attended".to_owned());
         let push = |program: &mut Program, op, args: Vec<Arg>, note: &str| {
             program.instrs.push(Instr {
                 op,
@@ -170,7 +170,7 @@ impl Lowering<'_> {
         );
         let hole = program.push(Op::BitNot, vec![bits]);
         let hole = program.push(Op::ShiftLeft(23), vec![hole]);
-        program.note("the bits of -inf where masked".to_owned());
+        program.note(&hole, "the bits of -inf where masked".to_owned());
         push(
             program,
             Op::BitBinary("Or"),
@@ -281,12 +281,10 @@ impl Lowering<'_> {
         let value = if space == Space::Uniform && self.scalars.prints(id) {
             self.scalar(id)
         } else {
-            let value = self.vector(space, id);
+            let arg = self.vector(space, id);
             let note = describe(self.variant, self.exprs, id);
-            if !matches!(self.exprs.node(id), Node::Var(Var::Score)) {
-                self.program(space).note(note);
-            }
-            value
+            self.program(space).note(&arg, note);
+            Value::Vector(space, arg)
         };
         let known = if space == Space::Tile {
             &mut self.inner
@@ -310,8 +308,8 @@ impl Lowering<'_> {
         Value::Scalar(format!("scalar{}_", self.lowered.task_scalars.len() - 1))
     }
 
-    fn vector(&mut self, space: Space, id: ExprId) -> Value {
-        let arg = match self.exprs.node(id).clone() {
+    fn vector(&mut self, space: Space, id: ExprId) -> Arg {
+        match self.exprs.node(id).clone() {
             Node::Var(Var::QIdx) => self.position("queryOrigin_", Space::Row),
             Node::Var(Var::KvIdx) => self.position("keyOrigin_", Space::Column),
             Node::Var(Var::QPos) => match self.variant.align {
@@ -324,8 +322,7 @@ impl Lowering<'_> {
             Node::Binary(op, a, b) => self.binary(space, op, a, b),
             Node::Select(cond, then, other) => self.select(space, cond, then, other),
             node => unreachable!("refused before lowering or printed as a scalar: {node:?}"),
-        };
-        Value::Vector(space, arg)
+        }
     }
 
     /// A counter plus where it starts.
@@ -340,7 +337,6 @@ impl Lowering<'_> {
         let keeps_dot = self.dot_is_read;
         let program = self.program(Space::Tile);
         let arg = program.push(op, vec![Arg::Scores]);
-        program.note("score = dot * scale".to_owned());
         if keeps_dot {
             return arg;
         }

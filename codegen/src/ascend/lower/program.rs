@@ -87,8 +87,18 @@ impl Program {
         Register(self.next - 1)
     }
 
-    /// Appends an instruction with a fresh result.
+    /// Appends an instruction with a fresh result, or finds the earlier one that computes the same. Registers are
+    /// written once, so equal operands mean equal results; only the scores change in place.
     pub(super) fn push(&mut self, op: Op, args: Vec<Arg>) -> Arg {
+        let same = self.instrs.iter().find(|instr| {
+            instr.op == op
+                && instr.args == args
+                && instr.dst != Arg::Scores
+                && !args.contains(&Arg::Scores)
+        });
+        if let Some(same) = same {
+            return same.dst.clone();
+        }
         let dst = Arg::Own(self.fresh());
         self.instrs.push(Instr {
             op,
@@ -99,10 +109,10 @@ impl Program {
         dst
     }
 
-    /// Marks the last instruction as the one that completes an expression.
-    pub(super) fn note(&mut self, note: String) {
-        if let Some(last) = self.instrs.last_mut() {
-            last.note = note;
+    /// Marks the instruction that wrote a register as the one that completes an expression.
+    pub(super) fn note(&mut self, of: &Arg, note: String) {
+        if let Some(instr) = self.instrs.iter_mut().rev().find(|instr| instr.dst == *of) {
+            instr.note = note;
         }
     }
 

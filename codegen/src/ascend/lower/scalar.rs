@@ -156,7 +156,12 @@ impl<'a> ScalarPrinter<'a> {
                     _ => "WrapMul",
                 })
             }
-            Binary::Add => infix("+", Level::Sum, Level::Sum, Level::Sum),
+            Binary::Add => match self.exprs.node(b) {
+                Node::Int(b) if *b < 0 && *b > i32::MIN => {
+                    (format!("{} - {}", self.at(a, Level::Sum), -b), Level::Sum)
+                }
+                _ => infix("+", Level::Sum, Level::Sum, Level::Sum),
+            },
             Binary::Sub => infix("-", Level::Sum, Level::Product, Level::Sum),
             Binary::Mul => infix("*", Level::Product, Level::Product, Level::Product),
             Binary::Div => infix("/", Level::Product, Level::Unary, Level::Product),
