@@ -89,6 +89,8 @@ pub struct Memory {
     pub bytes: u64,
     /// What a kernel may use with the toolchain's defaults.
     pub usable_bytes: u64,
+    /// How the usable bytes come about, for messages.
+    pub usable_note: String,
     /// What a kernel may use when it gives up the toolchain's scratch space (see the file).
     pub usable_unreserved_bytes: Option<u64>,
     /// Alignment of a buffer's start.

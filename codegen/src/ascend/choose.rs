@@ -77,18 +77,22 @@ impl Chooser<'_> {
                     .filter(move |rows| rows % step == 0)
             };
             for row_step in rows(least_rows) {
+                let arrangement = |output_step| Arrangement {
+                    block_q,
+                    block_kv,
+                    stages,
+                    l1_copies,
+                    row_step,
+                    score_copies,
+                    output_step,
+                    output_copies,
+                };
+                if !memory::fits(&self.place(&arrangement(step))) {
+                    continue;
+                }
                 // The output wants long steps too, but not at the price of the softmax.
                 for output_step in rows(step) {
-                    let arrangement = Arrangement {
-                        block_q,
-                        block_kv,
-                        stages,
-                        l1_copies,
-                        row_step,
-                        score_copies,
-                        output_step,
-                        output_copies,
-                    };
+                    let arrangement = arrangement(output_step);
                     let budget = self.place(&arrangement);
                     if memory::fits(&budget) {
                         return Some(Choice {

@@ -164,11 +164,11 @@ impl Placer {
         self.next += u64::from(copies) * copy_bytes;
     }
 
-    fn finish(self, memory: &str, capacity: &Memory, note: &str) -> MemoryUse {
+    fn finish(self, memory: &str, capacity: &Memory) -> MemoryUse {
         MemoryUse {
             memory: memory.to_owned(),
             capacity_bytes: capacity.usable_bytes,
-            capacity_note: note.to_owned(),
+            capacity_note: capacity.usable_note.clone(),
             buffers: self.buffers,
         }
     }
@@ -266,7 +266,7 @@ fn l0(name: &str, memory: &Memory, shape: (u32, u32), qkv: (&str, u32)) -> Memor
         _ => ("right", "right operand of one Mmad"),
     };
     l0.place(buffer, 2, shape, qkv, role);
-    l0.finish(name, memory, "all of it")
+    l0.finish(name, memory)
 }
 
 fn l0c(ascend: &Ascend, sizes: &Sizes) -> MemoryUse {
@@ -279,7 +279,7 @@ fn l0c(ascend: &Ascend, sizes: &Sizes) -> MemoryUse {
         ("fp32", FP32),
         "accumulator",
     );
-    l0c.finish("L0C", &ascend.memory.l0c, "all of it")
+    l0c.finish("L0C", &ascend.memory.l0c)
 }
 
 fn ub(
@@ -405,8 +405,7 @@ fn ub(
         fp32,
         "values equal everywhere",
     );
-    let note = "192 KiB less 256 bytes and the 8 KiB that the toolchain keeps";
-    ub.finish("UB", &ascend.memory.ub, note)
+    ub.finish("UB", &ascend.memory.ub)
 }
 
 /// Whether every memory holds what was placed in it.
