@@ -63,7 +63,11 @@ impl Buffer {
 impl MemoryUse {
     /// Bytes from the start of the memory to the end of its last buffer.
     pub fn used_bytes(&self) -> u64 {
-        self.buffers.iter().map(Buffer::end_bytes).max().unwrap_or(0)
+        self.buffers
+            .iter()
+            .map(Buffer::end_bytes)
+            .max()
+            .unwrap_or(0)
     }
 
     /// The buffer that takes the most bytes.

@@ -243,11 +243,7 @@ fn l1(
         qkv,
         "a piece of the values",
     );
-    l1.finish(
-        "L1",
-        &ascend.memory.l1,
-        "512 KiB less 256 bytes that the toolchain keeps",
-    )
+    l1.finish("L1", &ascend.memory.l1)
 }
 
 /// Rows and columns of the larger of the two operands that share an L0 slot: of `Q K^T` and of `P V`.
