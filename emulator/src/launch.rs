@@ -1,0 +1,544 @@
+//! A launch: cores on threads with one baton, switching only where they wait for each other.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use crate::container::KernelType;
+use crate::core_model::{Abort, Core};
+use crate::dtype::Overflow;
+use crate::instruction::Loc;
+use crate::loader::Entry;
+use crate::options::Options;
+use crate::report::{Finding, Refusal, Severity};
+use crate::table;
+
+/// Stack of a kernel thread; kernels keep tiling structures there.
+const STACK_BYTES: usize = 8 << 20;
+
+/// Which half of an AI core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CoreKind {
+    Aic,
+    Aiv,
+}
+
+/// One core of a launch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CoreInfo {
+    pub(crate) block: usize,
+    pub(crate) sub: usize,
+    pub(crate) kind: CoreKind,
+}
+
+impl CoreInfo {
+    pub(crate) fn name(&self) -> String {
+        match self.kind {
+            CoreKind::Aic => format!("block {} aic", self.block),
+            CoreKind::Aiv => format!("block {} aiv {}", self.block, self.sub),
+        }
+    }
+}
+
+/// What a core waits for.
+#[derive(Clone, Debug)]
+enum Wait {
+    Flag { flag: u8, loc: Loc },
+    Barrier { aiv_only: bool, generation: u64, loc: Loc },
+}
+
+#[derive(Clone, Debug)]
+enum Status {
+    Unstarted,
+    Ready,
+    Waiting(Wait),
+    Done,
+}
+
+/// Cross-core counters of one core, per flag.
+#[derive(Clone, Debug, Default)]
+struct Flags {
+    counter: [u32; 16],
+    /// Sets of this core that wait for its partners', per mode.
+    pending: [[u32; 16]; 3],
+    last_set: Option<(String, u32)>,
+}
+
+struct State {
+    running: Option<usize>,
+    status: Vec<Status>,
+    flags: Vec<Flags>,
+    /// Arrivals and generation of the barrier of all vector cores, and of all cores.
+    barriers: [(usize, u64); 2],
+    findings: Vec<Finding>,
+    errors: usize,
+    /// A core has stopped early: the others stop at their next wait.
+    stop: bool,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// What the cores of one launch share.
+pub(crate) struct Shared {
+    pub(crate) options: Options,
+    pub(crate) cores: Vec<CoreInfo>,
+    pub(crate) kernel_type: KernelType,
+    pub(crate) overflow: Overflow,
+    pub(crate) sync_base: u64,
+    blocks: usize,
+    per_block: usize,
+    entries: [Option<Entry>; 2],
+    args: Vec<u8>,
+    state: Mutex<State>,
+    wake: Vec<Condvar>,
+    finished: Condvar,
+}
+
+/// Everything a launch needs.
+pub(crate) struct Launch {
+    pub(crate) options: Options,
+    pub(crate) kernel_type: KernelType,
+    pub(crate) overflow: Overflow,
+    pub(crate) sync_base: u64,
+    pub(crate) blocks: usize,
+    /// Entry points for the cube core and the vector core.
+    pub(crate) entries: [Option<Entry>; 2],
+    pub(crate) args: Vec<u8>,
+}
+
+fn cores_of(kernel_type: KernelType, blocks: usize) -> (Vec<CoreInfo>, usize) {
+    let (aic, aiv) = kernel_type.cores();
+    let mut cores = Vec::new();
+    for block in 0..blocks {
+        if aic {
+            cores.push(CoreInfo { block, sub: 0, kind: CoreKind::Aic });
+        }
+        for sub in 0..aiv {
+            cores.push(CoreInfo { block, sub, kind: CoreKind::Aiv });
+        }
+    }
+    (cores, usize::from(aic) + aiv)
+}
+
+/// Runs a launch to its end and returns what it found.
+pub(crate) fn run(launch: Launch) -> Vec<Finding> {
+    let (cores, per_block) = cores_of(launch.kernel_type, launch.blocks);
+    let state = State {
+        running: None,
+        status: vec![Status::Unstarted; cores.len()],
+        flags: vec![Flags::default(); cores.len()],
+        barriers: [(0, 0); 2],
+        findings: Vec::new(),
+        errors: 0,
+        stop: false,
+        threads: Vec::new(),
+    };
+    let shared = Arc::new(Shared {
+        options: launch.options,
+        kernel_type: launch.kernel_type,
+        overflow: launch.overflow,
+        sync_base: launch.sync_base,
+        blocks: launch.blocks,
+        per_block,
+        entries: launch.entries,
+        args: launch.args,
+        wake: cores.iter().map(|_| Condvar::new()).collect(),
+        cores,
+        state: Mutex::new(state),
+        finished: Condvar::new(),
+    });
+    let mut state = shared.lock();
+    shared.pass_baton(&mut state, None);
+    while !state.status.iter().all(|status| matches!(status, Status::Done)) {
+        state = shared.finished.wait(state).unwrap_or_else(PoisonError::into_inner);
+    }
+    let threads = std::mem::take(&mut state.threads);
+    drop(state);
+    for thread in threads {
+        // Kernel threads catch every unwind themselves.
+        let _ = thread.join();
+    }
+    let mut state = shared.lock();
+    if state.errors == 0 {
+        let leftovers = shared.leftovers(&state);
+        state.findings.extend(leftovers);
+    }
+    std::mem::take(&mut state.findings)
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn add_finding(&self, finding: Finding) {
+        let mut state = self.lock();
+        state.errors += usize::from(finding.severity == Severity::Error);
+        state.findings.push(finding);
+    }
+
+    pub(crate) fn too_many_errors(&self) -> bool {
+        self.lock().errors >= self.options.max_errors
+    }
+
+    /// Whether the kernel type has cross-core flags.
+    pub(crate) fn can_synchronise(&self) -> bool {
+        !matches!(self.kernel_type, KernelType::AivOnly | KernelType::AicOnly)
+    }
+
+    /// Answers the system variables, in the order of the header's `Query`.
+    pub(crate) fn query(&self, index: usize, what: i64, seq: u64) -> u64 {
+        let core = self.cores[index];
+        let subs = match core.kind {
+            CoreKind::Aic => 1,
+            CoreKind::Aiv => self.kernel_type.cores().1,
+        };
+        let value = match what {
+            0 => self.blocks,
+            1 => core.block * subs + core.sub,
+            2 => core.sub,
+            3 => subs,
+            4 => core.block,
+            _ => return seq,
+        };
+        value as u64
+    }
+
+    fn counter_max(&self) -> u32 {
+        self.options
+            .target
+            .limits
+            .as_ref()
+            .expect("split-core targets have limits")
+            .cross_core_counter_max
+    }
+
+    /// Executes a cross-core set.
+    pub(crate) fn cross_set(&self, index: usize, mode: u8, flag: u8, loc: Loc) -> Result<(), Refusal> {
+        let most = self.counter_max();
+        let mut state = self.lock();
+        state.flags[index].last_set = Some((loc.file(), loc.line()));
+        let me = self.cores[index];
+        let same_block = |core: &CoreInfo| core.block == me.block;
+        if mode == 2 && me.kind == CoreKind::Aic {
+            let targets = self.select(|core| same_block(core) && core.kind == CoreKind::Aiv);
+            return raise(&mut state, &targets, flag, most, self);
+        }
+        let pending = &mut state.flags[index].pending[usize::from(mode)][usize::from(flag)];
+        if *pending >= most {
+            return Err(counter_full(flag, most, &me.name()));
+        }
+        *pending += 1;
+        let partners = self.select(|core| match mode {
+            0 => core.kind == me.kind,
+            _ => same_block(core) && core.kind == CoreKind::Aiv,
+        });
+        let slot = |state: &State, core: usize| state.flags[core].pending[usize::from(mode)][usize::from(flag)];
+        if !partners.iter().all(|&core| slot(&state, core) > 0) {
+            return Ok(());
+        }
+        for &core in &partners {
+            state.flags[core].pending[usize::from(mode)][usize::from(flag)] -= 1;
+        }
+        let targets = match mode {
+            2 => self.select(|core| same_block(core) && core.kind == CoreKind::Aic),
+            _ => partners,
+        };
+        raise(&mut state, &targets, flag, most, self)
+    }
+
+    fn select(&self, keep: impl Fn(&CoreInfo) -> bool) -> Vec<usize> {
+        (0..self.cores.len()).filter(|&index| keep(&self.cores[index])).collect()
+    }
+
+    /// Waits for a flag and takes one count of it; false when the launch stops.
+    pub(crate) fn wait_cross(self: &Arc<Self>, index: usize, flag: u8, loc: Loc) -> bool {
+        let mut state = self.lock();
+        state = self.block(state, index, Wait::Flag { flag, loc });
+        if state.stop {
+            return false;
+        }
+        state.flags[index].counter[usize::from(flag)] -= 1;
+        true
+    }
+
+    /// Waits until all vector cores, or all cores, have arrived; false when the launch stops.
+    pub(crate) fn wait_all(self: &Arc<Self>, index: usize, aiv_only: bool, loc: Loc) -> bool {
+        let mut state = self.lock();
+        let slot = usize::from(!aiv_only);
+        let needed = if aiv_only {
+            self.select(|core| core.kind == CoreKind::Aiv).len()
+        } else if self.kernel_type.cores().0 {
+            self.cores.len()
+        } else {
+            // Vector cores alone cannot complete a barrier of both kinds.
+            usize::MAX
+        };
+        let generation = state.barriers[slot].1;
+        state.barriers[slot].0 += 1;
+        if state.barriers[slot].0 == needed {
+            state.barriers[slot] = (0, generation + 1);
+            return true;
+        }
+        state = self.block(state, index, Wait::Barrier { aiv_only, generation, loc });
+        !state.stop
+    }
+
+    /// Gives the baton away until the wait is over or the launch stops.
+    fn block<'s>(
+        self: &'s Arc<Self>,
+        mut state: MutexGuard<'s, State>,
+        index: usize,
+        wait: Wait,
+    ) -> MutexGuard<'s, State> {
+        if satisfied(&state, index, &wait) || state.stop {
+            return state;
+        }
+        state.status[index] = Status::Waiting(wait);
+        self.pass_baton(&mut state, Some(index));
+        while state.running != Some(index) {
+            state = self.wake[index].wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.status[index] = Status::Ready;
+        state
+    }
+
+    /// Picks the next core that can run, in round-robin order from `from`.
+    fn pass_baton(self: &Arc<Self>, state: &mut State, from: Option<usize>) {
+        loop {
+            if let Some(next) = self.runnable(state, from) {
+                state.running = Some(next);
+                self.wake[next].notify_one();
+                return;
+            }
+            if self.start_block(state) {
+                continue;
+            }
+            if state.status.iter().all(|status| matches!(status, Status::Done | Status::Unstarted)) {
+                for status in &mut state.status {
+                    *status = Status::Done;
+                }
+                state.running = None;
+                self.finished.notify_all();
+                return;
+            }
+            self.deadlock(state);
+            state.stop = true;
+        }
+    }
+
+    fn runnable(&self, state: &State, from: Option<usize>) -> Option<usize> {
+        let count = self.cores.len();
+        let first = from.map_or(0, |index| index + 1);
+        (0..count).map(|step| (first + step) % count).find(|&index| match &state.status[index] {
+            Status::Ready => true,
+            Status::Waiting(wait) => state.stop || satisfied(state, index, wait),
+            Status::Unstarted | Status::Done => false,
+        })
+    }
+
+    /// Starts the cores of the next block, if the chip has room for it.
+    fn start_block(self: &Arc<Self>, state: &mut State) -> bool {
+        if state.stop {
+            return false;
+        }
+        let Some(first) = state.status.iter().position(|status| matches!(status, Status::Unstarted)) else {
+            return false;
+        };
+        let resident = state
+            .status
+            .chunks(self.per_block)
+            .filter(|block| block.iter().any(|status| matches!(status, Status::Ready | Status::Waiting(_))))
+            .count();
+        if resident >= self.physical_blocks() {
+            return false;
+        }
+        for index in first..first + self.per_block {
+            state.status[index] = Status::Ready;
+            let shared = Arc::clone(self);
+            let thread = std::thread::Builder::new()
+                .name(format!("emulated {}", self.cores[index].name()))
+                .stack_size(STACK_BYTES)
+                .spawn(move || shared.run_core(index))
+                .expect("the host can start a thread per core");
+            state.threads.push(thread);
+        }
+        true
+    }
+
+    fn physical_blocks(&self) -> usize {
+        let chip = self.options.target.chip.as_ref().expect("split-core targets have a chip");
+        let cubes = chip.cube_cores as usize;
+        let (aic, _) = self.kernel_type.cores();
+        if aic { cubes } else { cubes * chip.vector_cores_per_cube_core as usize }
+    }
+
+    /// Body of a core's thread.
+    fn run_core(self: Arc<Self>, index: usize) {
+        {
+            let mut state = self.lock();
+            while state.running != Some(index) {
+                state = self.wake[index].wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+        if !self.lock().stop {
+            let mut core = Core::new(Arc::clone(&self), index);
+            let entry = self.entries[usize::from(self.cores[index].kind == CoreKind::Aiv)];
+            let entry = entry.expect("a kernel has an entry for each kind of core it uses");
+            let args = self.args.as_ptr();
+            let run = || {
+                // SAFETY: the library is loaded, and the block has the size that the kernel's parameters take.
+                unsafe { (entry.call)(args) }
+            };
+            let outcome = table::with_core(&mut core, || {
+                std::panic::catch_unwind(std::panic::AssertUnwindSafe(run))
+            });
+            match outcome {
+                Ok(()) => core.finish(),
+                Err(payload) => self.stopped(index, &*payload),
+            }
+        }
+        let mut state = self.lock();
+        state.status[index] = Status::Done;
+        self.pass_baton(&mut state, Some(index));
+    }
+
+    fn stopped(&self, index: usize, payload: &(dyn std::any::Any + Send)) {
+        if !payload.is::<Abort>() {
+            let reason = payload
+                .downcast_ref::<String>()
+                .cloned()
+                .or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+                .unwrap_or_else(|| "no reason given".to_owned());
+            self.add_finding(Finding {
+                kind: "internal",
+                severity: Severity::Error,
+                core: self.cores[index].name(),
+                pipe: "",
+                message: format!("the emulator failed: {reason}"),
+                help: "report this as a defect of the emulator".to_owned(),
+                file: String::new(),
+                line: 0,
+            });
+        }
+        self.lock().stop = true;
+    }
+
+    fn deadlock(&self, state: &mut State) {
+        let mut lines = Vec::new();
+        let mut place = None;
+        for (index, status) in state.status.iter().enumerate() {
+            let Status::Waiting(wait) = status else { continue };
+            let (what, loc) = self.describe(state, index, wait);
+            place.get_or_insert((self.cores[index].name(), loc));
+            lines.push(format!("{} waits for {what} at {}:{}", self.cores[index].name(), loc.file(), loc.line()));
+        }
+        let Some((core, loc)) = place else { return };
+        let unstarted = state.status.iter().filter(|status| matches!(status, Status::Unstarted)).count();
+        if unstarted > 0 {
+            lines.push(format!("{} block(s) wait for a free core", unstarted / self.per_block));
+        }
+        state.errors += 1;
+        state.findings.push(Finding {
+            kind: "deadlock",
+            severity: Severity::Error,
+            core,
+            pipe: "S",
+            message: format!("no core can run: {}", lines.join("; ")),
+            help: "set every flag as often as it is waited for, on all cores that take part".to_owned(),
+            file: loc.file(),
+            line: loc.line(),
+        });
+    }
+
+    fn describe(&self, state: &State, index: usize, wait: &Wait) -> (String, Loc) {
+        match wait {
+            Wait::Flag { flag, loc } => {
+                let me = self.cores[index];
+                let partial: Vec<String> = self
+                    .select(|core| core.block == me.block)
+                    .into_iter()
+                    .filter(|&core| state.flags[core].pending[2][usize::from(*flag)] > 0)
+                    .map(|core| self.cores[core].name())
+                    .collect();
+                let partial = if partial.is_empty() {
+                    String::new()
+                } else {
+                    format!(" (set so far by {})", partial.join(", "))
+                };
+                (format!("cross-core flag {flag}{partial}"), *loc)
+            }
+            Wait::Barrier { aiv_only, loc, .. } => {
+                let kind = if *aiv_only { "all vector cores" } else { "all cores" };
+                let arrived = state.barriers[usize::from(!aiv_only)].0;
+                (format!("SyncAll of {kind} ({arrived} arrived)"), *loc)
+            }
+        }
+    }
+
+    /// Counts that nobody waited for.
+    fn leftovers(&self, state: &State) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for (index, flags) in state.flags.iter().enumerate() {
+            for flag in 0..16 {
+                let count = flags.counter[flag];
+                let pending: u32 = flags.pending.iter().map(|mode| mode[flag]).sum();
+                if count == 0 && pending == 0 {
+                    continue;
+                }
+                let message = if count > 0 {
+                    format!("cross-core flag {flag} still counts {count} when the kernel ends")
+                } else {
+                    format!("{pending} set(s) of cross-core flag {flag} found no partner when the kernel ends")
+                };
+                findings.push(self.leftover(state, index, flags, message));
+            }
+        }
+        findings
+    }
+
+    fn leftover(&self, state: &State, index: usize, flags: &Flags, message: String) -> Finding {
+        let me = self.cores[index];
+        let setter = flags.last_set.clone().or_else(|| {
+            let others = self.select(|core| core.block == me.block);
+            others.into_iter().find_map(|core| state.flags[core].last_set.clone())
+        });
+        let (file, line) = setter.unwrap_or_default();
+        Finding {
+            kind: "leftover-cross-core-flag",
+            severity: Severity::Error,
+            core: me.name(),
+            pipe: "S",
+            message,
+            help: "wait for every set before the kernel ends; a left-over count breaks the next kernel".to_owned(),
+            file,
+            line,
+        }
+    }
+}
+
+fn satisfied(state: &State, index: usize, wait: &Wait) -> bool {
+    match wait {
+        Wait::Flag { flag, .. } => state.flags[index].counter[usize::from(*flag)] > 0,
+        Wait::Barrier { aiv_only, generation, .. } => {
+            state.barriers[usize::from(!aiv_only)].1 != *generation
+        }
+    }
+}
+
+fn counter_full(flag: u8, most: u32, core: &str) -> Refusal {
+    Refusal::new(
+        "cross-core-counter",
+        format!("cross-core flag {flag} of {core} already counts {most}, the most it can"),
+        "let the other side answer with a flag of its own before setting again",
+    )
+}
+
+fn raise(state: &mut State, targets: &[usize], flag: u8, most: u32, shared: &Shared) -> Result<(), Refusal> {
+    for &target in targets {
+        let counter = &mut state.flags[target].counter[usize::from(flag)];
+        if *counter >= most {
+            return Err(counter_full(flag, most, &shared.cores[target].name()));
+        }
+        *counter += 1;
+    }
+    Ok(())
+}

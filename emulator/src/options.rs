@@ -1,0 +1,100 @@
+//! Which chip is emulated, and how much is reported.
+
+use std::sync::RwLock;
+
+use fa_targets::{Target, TargetError};
+
+/// Settings of the emulated device, read when a launch starts.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The chip; only split-core Ascend targets can be emulated.
+    pub target: Target,
+    /// Errors after which a launch stops looking for more.
+    pub max_errors: usize,
+}
+
+/// Why settings were refused.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OptionsError {
+    /// No built-in target has that name and no file could be read there.
+    #[error("`{name}` is neither a built-in target nor a readable target file")]
+    UnknownTarget {
+        /// What was asked for.
+        name: String,
+    },
+    /// The target file is not well formed.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// The target is not a split-core Ascend chip.
+    #[error("`{name}` is a `{kind}` target; the emulator models `split_core` chips")]
+    NotAscend {
+        /// The target's name.
+        name: String,
+        /// Its kind.
+        kind: fa_targets::TargetKind,
+    },
+}
+
+/// Errors kept per launch unless the caller says otherwise.
+const DEFAULT_MAX_ERRORS: usize = 20;
+
+/// Name of the environment variable that picks the chip.
+const TARGET_VARIABLE: &str = "FA_EMU_TARGET";
+
+static CURRENT: RwLock<Option<Options>> = RwLock::new(None);
+
+impl Options {
+    /// Settings for a built-in target or a target file.
+    ///
+    /// # Errors
+    /// The name is unknown, the file is malformed, or the target is no split-core chip.
+    pub fn for_target(name: &str) -> Result<Options, OptionsError> {
+        let target = match Target::built_in(name) {
+            Some(target) => target,
+            None => {
+                let text = fs_err::read_to_string(name).map_err(|_| OptionsError::UnknownTarget {
+                    name: name.to_owned(),
+                })?;
+                Target::parse(name, &text)?
+            }
+        };
+        if target.ascend().is_none() {
+            return Err(OptionsError::NotAscend {
+                name: target.name,
+                kind: target.kind,
+            });
+        }
+        Ok(Options {
+            target,
+            max_errors: DEFAULT_MAX_ERRORS,
+        })
+    }
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options::for_target("ascend910b").expect("the default target is built in")
+    }
+}
+
+/// Replaces the settings of the process; launches already running keep theirs.
+pub fn set_options(options: Options) {
+    *CURRENT
+        .write()
+        .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(options);
+}
+
+/// The settings in force: the last ones set, else the environment's target, else the default chip.
+pub(crate) fn current() -> Options {
+    let set = CURRENT
+        .read()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+        .clone();
+    set.unwrap_or_else(|| {
+        std::env::var(TARGET_VARIABLE)
+            .ok()
+            .and_then(|name| Options::for_target(&name).ok())
+            .unwrap_or_default()
+    })
+}
