@@ -170,7 +170,7 @@ impl Core {
         let (pipe, loc) = (instruction.pipe, instruction.loc);
         match &instruction.action {
             Action::SetFlag(flag) => {
-                if let Some(earlier) = self.token(*flag).replace(loc) {
+                if let Some(earlier) = self.token_mut(*flag).replace(loc) {
                     let refusal = double_set(*flag, &earlier);
                     self.refuse(pipe, loc, refusal);
                 }

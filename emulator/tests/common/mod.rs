@@ -10,12 +10,12 @@ use fa_emulator::acl;
 use fa_emulator::report::{self, Finding};
 
 /// A compiled and loaded source.
-pub struct Module {
+pub(crate) struct Module {
     handle: acl::aclrtBinHandle,
 }
 
 /// One argument of a launch.
-pub enum Arg<'a> {
+pub(crate) enum Arg<'a> {
     /// A device buffer.
     Buffer(&'a Buffer),
     /// Plain bytes: a scalar or a structure.
@@ -23,26 +23,26 @@ pub enum Arg<'a> {
 }
 
 /// Device memory that is freed with the value.
-pub struct Buffer {
+pub(crate) struct Buffer {
     address: *mut c_void,
     size: usize,
 }
 
 /// What a launch came to.
-pub struct Outcome {
-    pub code: i32,
-    pub message: String,
-    pub findings: Vec<Finding>,
+pub(crate) struct Outcome {
+    pub(crate) code: i32,
+    pub(crate) message: String,
+    pub(crate) findings: Vec<Finding>,
 }
 
 impl Outcome {
     /// Panics with the findings if the launch failed.
-    pub fn ok(self) {
+    pub(crate) fn ok(self) {
         assert_eq!(self.code, 0, "{}", self.message);
     }
 
     /// Requires a finding of this kind at the line of `file` that holds `marker`.
-    pub fn finds(&self, kind: &str, file: &str, marker: &str) -> &Finding {
+    pub(crate) fn finds(&self, kind: &str, file: &str, marker: &str) -> &Finding {
         let text = std::fs::read_to_string(kernel_path(file)).expect("kernel source");
         let line = 1 + text.lines().position(|line| line.contains(marker)).expect("marker in the source");
         let found = self.findings.iter().find(|finding| finding.kind == kind && finding.line as usize == line);
@@ -51,19 +51,19 @@ impl Outcome {
 }
 
 /// Path of a kernel source of these tests.
-pub fn kernel_path(file: &str) -> PathBuf {
+pub(crate) fn kernel_path(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels").join(file)
 }
 
 /// Device, once per thread.
-pub fn set_up() {
+pub(crate) fn set_up() {
     // SAFETY: null is a documented argument; a second call is an error code.
     unsafe { acl::aclInit(ptr::null()) };
     assert_eq!(acl::aclrtSetDevice(0), 0);
 }
 
 /// Compiler arguments for a source.
-pub fn arguments(source: &Path, output: &Path) -> Vec<OsString> {
+pub(crate) fn arguments(source: &Path, output: &Path) -> Vec<OsString> {
     let mut args: Vec<OsString> =
         ["-x", "asc", "--npu-arch=dav-2201", "-O2", "-std=c++17", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror"]
             .map(OsString::from)
@@ -74,7 +74,7 @@ pub fn arguments(source: &Path, output: &Path) -> Vec<OsString> {
 
 impl Module {
     /// Compiles a source of `tests/kernels` and loads it.
-    pub fn compile(file: &str) -> Module {
+    pub(crate) fn compile(file: &str) -> Module {
         set_up();
         let folder = tempfile::tempdir().expect("temporary folder");
         let output = folder.path().join("kernels.o");
@@ -90,7 +90,7 @@ impl Module {
     }
 
     /// Launches a kernel and waits for it.
-    pub fn launch(&self, kernel: &str, blocks: u32, args: &[Arg<'_>]) -> Outcome {
+    pub(crate) fn launch(&self, kernel: &str, blocks: u32, args: &[Arg<'_>]) -> Outcome {
         set_up();
         report::take_findings();
         let name = CString::new(kernel).expect("no zero bytes");
@@ -124,7 +124,7 @@ impl Module {
 
 impl Buffer {
     /// Undefined device memory.
-    pub fn new(size: usize) -> Buffer {
+    pub(crate) fn new(size: usize) -> Buffer {
         set_up();
         let mut address = ptr::null_mut();
         // SAFETY: the result pointer is writable.
@@ -134,7 +134,7 @@ impl Buffer {
     }
 
     /// Device memory with these contents.
-    pub fn from<T: Copy>(data: &[T]) -> Buffer {
+    pub(crate) fn from<T: Copy>(data: &[T]) -> Buffer {
         let size = size_of_val(data);
         let buffer = Buffer::new(size);
         // SAFETY: `data` has that many bytes, the device address is checked.
@@ -144,14 +144,14 @@ impl Buffer {
     }
 
     /// The contents; panics where they are undefined.
-    pub fn read<T: Copy + Default>(&self) -> Vec<T> {
+    pub(crate) fn read<T: Copy + Default>(&self) -> Vec<T> {
         let (code, data) = self.try_read();
         assert_eq!(code, 0, "{}", last_message());
         data
     }
 
     /// The contents and the code of the copy.
-    pub fn try_read<T: Copy + Default>(&self) -> (i32, Vec<T>) {
+    pub(crate) fn try_read<T: Copy + Default>(&self) -> (i32, Vec<T>) {
         let mut data = vec![T::default(); self.size / size_of::<T>()];
         let bytes = size_of_val(data.as_slice());
         // SAFETY: `data` has that many bytes, the device address is checked.
@@ -167,7 +167,7 @@ impl Drop for Buffer {
 }
 
 /// Text of the last error of this thread.
-pub fn last_message() -> String {
+pub(crate) fn last_message() -> String {
     let text = acl::aclGetRecentErrMsg();
     if text.is_null() {
         return String::new();
@@ -177,14 +177,14 @@ pub fn last_message() -> String {
 }
 
 /// A scalar argument.
-pub fn scalar<T: Copy>(value: T) -> Arg<'static> {
+pub(crate) fn scalar<T: Copy>(value: T) -> Arg<'static> {
     // SAFETY: any initialised plain value can be seen as bytes.
     let bytes = unsafe { std::slice::from_raw_parts((&raw const value).cast::<u8>(), size_of::<T>()) };
     Arg::Bytes(bytes.to_vec())
 }
 
 /// Deterministic numbers in -1..1.
-pub fn numbers(count: usize, seed: u32) -> Vec<f32> {
+pub(crate) fn numbers(count: usize, seed: u32) -> Vec<f32> {
     let mut state = seed.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
     (0..count)
         .map(|_| {
@@ -195,7 +195,7 @@ pub fn numbers(count: usize, seed: u32) -> Vec<f32> {
 }
 
 /// The flag area's address, as hosts pass it to kernels.
-pub fn sync_address() -> Arg<'static> {
+pub(crate) fn sync_address() -> Arg<'static> {
     let mut address = ptr::null_mut();
     // SAFETY: the result pointer is writable.
     unsafe { acl::aclrtGetHardwareSyncAddr(&raw mut address) };
