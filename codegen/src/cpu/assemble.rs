@@ -5,7 +5,7 @@ use fa_dsl::variant::{Dim, Dtype, Size, Tensor, Variant};
 
 use super::Plan;
 use super::functions::{self, Emitted, Source};
-use super::layout::{self, ALIGNMENT, LANES, ROWS};
+use super::layout::{self, ALIGNMENT, FEW_ROWS, LANES, ROWS};
 use super::names::snake_case;
 use super::text;
 use super::view::{
@@ -84,6 +84,7 @@ pub(super) fn view(plan: &Plan, provenance: &Provenance) -> View {
         levels: levels(plan),
         query: QueryView {
             scaled: scaled_query,
+            has_rest: !variant.head_dim.is_multiple_of(LANES),
         },
         sink: variant.sink.is_some(),
         sink_args: emitted.sink_args,
@@ -202,6 +203,11 @@ fn constants(plan: &Plan, emitted: &Emitted) -> Vec<Constant> {
     size("Query rows of a task.", "BLOCK_Q", blocking.block_q);
     size("Key rows of a tile.", "BLOCK_KV", blocking.block_kv);
     size("Query rows of a micro-kernel.", "ROWS", ROWS);
+    size(
+        "Most rows that packing keys does not pay for.",
+        "FEW_ROWS",
+        FEW_ROWS,
+    );
     size("Key rows that are packed at once.", "PANEL", blocking.panel);
     size(
         "Value rows that are loaded at once.",

@@ -13,6 +13,8 @@ use crate::budget::{Budget, Buffer, MemoryUse};
 
 /// Query rows that a micro-kernel works on at once.
 pub(super) const ROWS: u32 = 4;
+/// Up to so many query rows are multiplied with keys as they lie; packing keys pays for more rows only.
+pub(super) const FEW_ROWS: u32 = 8;
 /// Elements of the widest vector register.
 pub(super) const LANES: u32 = 16;
 /// Scratch starts at, and its buffers are multiples of, this many bytes: the widest vector register.

@@ -225,6 +225,8 @@ pub(super) struct LevelView {
 pub(super) struct QueryView {
     /// Whether they are multiplied by the scale.
     pub(super) scaled: bool,
+    /// Whether their width is no multiple of the widest vector.
+    pub(super) has_rest: bool,
 }
 
 /// Rounding of intermediate values to a narrow type.
