@@ -86,7 +86,7 @@ enum Code {
     },
     Ascend {
         plan: Plan,
-        kernel: AscendKernel,
+        kernel: Box<AscendKernel>,
         row_pitch_limit: u32,
     },
 }
@@ -204,7 +204,7 @@ impl Runtime {
             .map(|plan| {
                 Ok(Code::Ascend {
                     plan: (*plan).clone(),
-                    kernel: library.kernel(plan.symbol())?,
+                    kernel: Box::new(library.kernel(plan.symbol())?),
                     row_pitch_limit,
                 })
             })

@@ -6,7 +6,7 @@ mod device;
 mod toolkit;
 mod transfer;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fa_codegen::GeneratedFile;
 use fa_codegen::ascend::Plan;
@@ -26,6 +26,7 @@ pub use toolkit::ASCEND_HOME_VARIABLE;
 #[derive(Clone, Debug)]
 pub(crate) struct AscendLibrary {
     toolkit: &'static Toolkit,
+    target: Target,
     binary: Arc<Binary>,
     pub(crate) cache_hit: bool,
 }
@@ -37,8 +38,11 @@ pub(crate) struct AscendKernel {
     symbol: String,
 }
 
-/// One launch at a time: the device is one, and its memory is not shared out.
-static LAUNCHING: Mutex<()> = Mutex::new(());
+/// One compilation or launch at a time: the device is one, and its memory is not shared out.
+fn device_lock() -> MutexGuard<'static, ()> {
+    static DEVICE: Mutex<()> = Mutex::new(());
+    DEVICE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// One source out of several renderings: each in a folder of its own, the root includes their kernels.
 fn unit_of(renderings: &[Vec<GeneratedFile>]) -> Vec<GeneratedFile> {
@@ -71,12 +75,14 @@ pub(crate) fn compile(
     renderings: &[Vec<GeneratedFile>],
 ) -> Result<AscendLibrary> {
     let toolkit = Toolkit::get()?;
+    let _one_at_a_time = device_lock();
     let artifact = toolkit.compile(cache, target, &unit_of(renderings))?;
     let _span = tracing::info_span!("load", target = target.name).entered();
     device::select(&toolkit.api)?;
     let binary = Binary::load(&toolkit.api, &artifact.path)?;
     Ok(AscendLibrary {
         toolkit,
+        target: target.clone(),
         binary: Arc::new(binary),
         cache_hit: artifact.hit,
     })
@@ -113,7 +119,8 @@ impl AscendKernel {
         if rows == 0 {
             return Ok(Vec::new());
         }
-        let _one_at_a_time = LAUNCHING.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = device_lock();
+        self.library.toolkit.emulate(&self.library.target);
         let api = &self.library.toolkit.api;
         let cube_cores = device::select(api)?;
         let mut notes = Vec::new();
@@ -145,6 +152,7 @@ impl AscendKernel {
         let stream = Stream::new(api)?;
         stream.run(function, blocks, &arguments)?;
         results.write(outputs)?;
+        notes.extend(self.library.toolkit.remarks());
         Ok(notes)
     }
 }

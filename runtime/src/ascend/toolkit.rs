@@ -73,7 +73,7 @@ impl Toolkit {
     fn emulator() -> Toolkit {
         Toolkit {
             kind: Kind::Emulated,
-            version: format!("emulator {}", fa_emulator::driver::version()),
+            version: emulator_version(),
             api: AclApi::emulated(),
         }
     }
@@ -83,6 +83,25 @@ impl Toolkit {
         matches!(self.kind, Kind::Emulated)
     }
 
+    /// Makes the emulator, if this is it, behave as that chip from here on.
+    pub(crate) fn emulate(&self, target: &Target) {
+        if self.is_emulated() {
+            fa_emulator::set_options(fa_emulator::Options {
+                target: target.clone(),
+                ..fa_emulator::Options::default()
+            });
+        }
+    }
+
+    /// What the emulator, if this is it, remarked on the calls of this thread.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        if !self.is_emulated() {
+            return Vec::new();
+        }
+        let findings = fa_emulator::report::take_findings();
+        findings.iter().map(ToString::to_string).collect()
+    }
+
     /// Compiles kernels into one device binary, or finds it in the cache.
     pub(crate) fn compile(
         &self,
@@ -90,6 +109,7 @@ impl Toolkit {
         target: &Target,
         sources: &[GeneratedFile],
     ) -> Result<Artifact> {
+        self.emulate(target);
         let flags = flags(target);
         let key = Key::new(&KeyParts {
             generator_version: env!("CARGO_PKG_VERSION"),
@@ -122,7 +142,6 @@ impl Toolkit {
             arguments.push("-I".into());
             arguments.push(home.join("include").into());
         }
-        arguments.push("-c".into());
         arguments.push(folder.join(&sources[0].path).into());
         arguments.push("-o".into());
         arguments.push(binary.clone().into());
@@ -142,6 +161,19 @@ impl Toolkit {
     }
 }
 
+/// The emulator is part of this program, whose size and time of building stand for its version; its compiler is
+/// the host's.
+fn emulator_version() -> String {
+    let program = std::env::current_exe().and_then(fs_err::metadata).ok();
+    let built = program.map(|metadata| (metadata.len(), metadata.modified().ok()));
+    let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
+    let compiler = program::version("c++", &compiler, "--version").unwrap_or_default();
+    format!(
+        "emulator {} {built:?} {compiler}",
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
 fn flags(target: &Target) -> Vec<String> {
     let arch = target
         .chip
@@ -153,5 +185,7 @@ fn flags(target: &Target) -> Vec<String> {
         format!("--npu-arch={arch}"),
         "-O2".to_owned(),
         "-std=c++17".to_owned(),
+        "-fPIC".to_owned(),
+        "-shared".to_owned(),
     ]
 }
