@@ -77,7 +77,7 @@ impl Core {
         match self.dispatch(code, record, loc) {
             Ok(value) => value,
             Err(refusal) => {
-                let fatal = refusal.kind == "uninitialised" || refusal.kind == "deadlock";
+                let fatal = refusal.kind == "uninitialised";
                 self.refuse(Pipe::S, loc, refusal);
                 if fatal {
                     self.abort();
@@ -228,7 +228,7 @@ impl Core {
         }
         self.submit(flag.destination, Action::WaitFlag(flag), [None; 4], loc);
         if flag.destination == Pipe::S && !self.pipes[Pipe::S.index()].is_empty() {
-            return Err(self.stuck("the scalar unit waits for a flag that nothing can set any more"));
+            self.stuck("the scalar unit waits for a flag that nothing can set any more");
         }
         Ok(0)
     }
@@ -237,17 +237,37 @@ impl Core {
         if let Some(pipe) = Pipe::from_raw(record.p[0]) {
             return Ok(self.submit(pipe, Action::Barrier, [None; 4], loc));
         }
-        self.drained("PipeBarrier<PIPE_ALL> waits for a pipe that cannot go on")?;
+        self.drained("PipeBarrier<PIPE_ALL> waits for a pipe that cannot go on");
         Ok(0)
     }
 
-    fn drained(&mut self, what: &str) -> Checked<()> {
+    /// Lets the pipes run empty, or stops the core at the wait that keeps one from it.
+    fn drained(&mut self, what: &str) {
         self.advance();
-        if self.pipes.iter().all(VecDeque::is_empty) { Ok(()) } else { Err(self.stuck(what)) }
+        if !self.pipes.iter().all(VecDeque::is_empty) {
+            self.stuck(what);
+        }
     }
 
-    /// A refusal that lists the blocked heads of all pipes.
-    fn stuck(&self, what: &str) -> Refusal {
+    /// Reports the blocked pipes at the first wait, and stops the core.
+    fn stuck(&mut self, what: &str) -> ! {
+        self.report_stuck(what);
+        self.abort();
+    }
+
+    fn report_stuck(&mut self, what: &str) {
+        let first = self.pipes.iter().filter_map(VecDeque::front).min_by_key(|head| head.seq);
+        let Some((pipe, loc)) = first.map(|head| (head.pipe, head.loc)) else { return };
+        let refusal = Refusal::new(
+            "deadlock",
+            format!("{what}: {}", self.blocked_pipes()),
+            "every WaitFlag needs a SetFlag of the same event and id before it",
+        );
+        self.record(Severity::Error, pipe, loc, refusal);
+    }
+
+    /// The blocked heads of all pipes, as text; empty when none is blocked.
+    fn blocked_pipes(&self) -> String {
         let heads: Vec<String> = Pipe::ALL
             .into_iter()
             .filter_map(|pipe| {
@@ -266,11 +286,7 @@ impl Core {
                 ))
             })
             .collect();
-        Refusal::new(
-            "deadlock",
-            format!("{what}: {}", heads.join("; ")),
-            "every WaitFlag needs a SetFlag of the same event and id before it",
-        )
+        heads.join("; ")
     }
 
     fn require_cross(&self, what: &str) -> Checked<()> {
@@ -318,14 +334,14 @@ impl Core {
         let flag = self.cross_flag(record, loc)?;
         self.seq += 1;
         let shared = Arc::clone(&self.shared);
-        if shared.wait_cross(self.index, flag, loc) { Ok(0) } else { self.abort() }
+        if shared.wait_cross(self.index, flag, loc, self.blocked_pipes()) { Ok(0) } else { self.abort() }
     }
 
     fn sync_all(&mut self, record: &RawRecord, loc: Loc) -> Checked<u64> {
         if record.p[1] == 0 {
             self.require_cross("SyncAll")?;
         }
-        self.drained("SyncAll waits for a pipe that cannot go on")?;
+        self.drained("SyncAll waits for a pipe that cannot go on");
         self.seq += 1;
         let shared = Arc::clone(&self.shared);
         if shared.wait_all(self.index, record.p[0] != 0, loc) { Ok(0) } else { self.abort() }
@@ -538,13 +554,7 @@ impl Core {
     /// Checks what a kernel leaves behind when it returns.
     pub(crate) fn finish(&mut self) {
         self.advance();
-        for pipe in Pipe::ALL {
-            if let Some(head) = self.pipes[pipe.index()].front() {
-                let loc = head.loc;
-                let refusal = self.stuck("the kernel ends while a pipe still waits");
-                self.record(Severity::Error, pipe, loc, refusal);
-            }
-        }
+        self.report_stuck("the kernel ends while a pipe still waits");
         for (source, destination) in Pipe::ALL.into_iter().flat_map(|a| Pipe::ALL.map(|b| (a, b))) {
             for id in 0..8 {
                 let flag = FlagId { source, destination, id };

@@ -42,7 +42,8 @@ impl CoreInfo {
 /// What a core waits for.
 #[derive(Clone, Debug)]
 enum Wait {
-    Flag { flag: u8, loc: Loc },
+    /// `pipes` lists the core's own pipes that are blocked meanwhile.
+    Flag { flag: u8, loc: Loc, pipes: String },
     Barrier { aiv_only: bool, generation: u64, loc: Loc },
 }
 
@@ -250,9 +251,9 @@ impl Shared {
     }
 
     /// Waits for a flag and takes one count of it; false when the launch stops.
-    pub(crate) fn wait_cross(self: &Arc<Self>, index: usize, flag: u8, loc: Loc) -> bool {
+    pub(crate) fn wait_cross(self: &Arc<Self>, index: usize, flag: u8, loc: Loc, pipes: String) -> bool {
         let mut state = self.lock();
-        state = self.block(state, index, Wait::Flag { flag, loc });
+        state = self.block(state, index, Wait::Flag { flag, loc, pipes });
         if state.stop {
             return false;
         }
@@ -451,7 +452,7 @@ impl Shared {
 
     fn describe(&self, state: &State, index: usize, wait: &Wait) -> (String, Loc) {
         match wait {
-            Wait::Flag { flag, loc } => {
+            Wait::Flag { flag, loc, pipes } => {
                 let me = self.cores[index];
                 let partial: Vec<String> = self
                     .select(|core| core.block == me.block)
@@ -464,7 +465,8 @@ impl Shared {
                 } else {
                     format!(" (set so far by {})", partial.join(", "))
                 };
-                (format!("cross-core flag {flag}{partial}"), *loc)
+                let pipes = if pipes.is_empty() { String::new() } else { format!(" ({pipes})") };
+                (format!("cross-core flag {flag}{partial}{pipes}"), *loc)
             }
             Wait::Barrier { aiv_only, loc, .. } => {
                 let kind = if *aiv_only { "all vector cores" } else { "all cores" };

@@ -1,0 +1,159 @@
+//! Every rule that refuses: the kind of the finding, and the line of the kernel that it names.
+
+mod common;
+
+use common::{Arg, Buffer, Module, Outcome, scalar, sync_address};
+
+const FILE: &str = "refuse.cpp";
+
+/// Case, marker in the source, kind.
+const VECTOR: &[(i32, &str, &str)] = &[
+    (0, "// gm-past-end", "out-of-bounds"),
+    (1, "// gm-straddles", "out-of-bounds"),
+    (2, "// ub-past-end", "out-of-bounds"),
+    (3, "// misaligned-dst", "misaligned"),
+    (4, "// misaligned-copy", "misaligned"),
+    (5, "// copy-length", "copy-length"),
+    (6, "// mask-too-wide", "mask-range"),
+    (7, "// mask-empty", "mask-range"),
+    (8, "// mask-high-word", "mask-range"),
+    (9, "// beyond-extent", "tensor-extent"),
+    (10, "// overlap-shifted", "overlap"),
+    (11, "// overlap-widening", "overlap"),
+    (12, "// cast-mode", "cast-mode"),
+    (13, "// cast-bf16-none", "cast-mode"),
+    (14, "// compare-int-less", "wrong-type"),
+    (15, "// compare-count", "compare-count"),
+    (16, "// reduce-repeat", "parameter-range"),
+    (17, "// reduce-align", "misaligned"),
+    (18, "// event-too-high", "event-id"),
+    (19, "// set-twice", "flag-set-twice"),
+    (20, "// left-over", "leftover-flag"),
+    (21, "// never-set", "deadlock"),
+    (22, "// scalar-stuck", "deadlock"),
+    (23, "// garbage-offset", "uninitialised"),
+    (24, "// garbage-scalar", "uninitialised"),
+    (26, "// select-mode", "select-mode"),
+    (27, "// select-reserved", "reserved-ub"),
+    (28, "// pad-blocks", "parameter-range"),
+    (29, "// pad-length", "copy-length"),
+    (30, "// pad-left", "parameter-range"),
+    (31, "// pad-huge", "parameter-range"),
+    (32, "// cross-in-aiv-only", "kernel-type"),
+    (33, "// trap", "trap"),
+    (34, "// wrong-memory", "wrong-position"),
+    (35, "// atomic-type", "atomic-type"),
+    (37, "// brcb-align", "misaligned"),
+    (38, "// pattern", "parameter-range"),
+    (39, "// deq-scale", "deq-scale"),
+    (40, "// assertion", "kernel-assert"),
+    (41, "// copy-blocks", "parameter-range"),
+    (42, "// sync-all-type", "kernel-type"),
+];
+
+const CUBE: &[(i32, &str, &str)] = &[
+    (0, "// nd-pitch", "parameter-range"),
+    (1, "// nd-stride", "parameter-range"),
+    (2, "// nd-rows", "parameter-range"),
+    (3, "// nd-past-end", "out-of-bounds"),
+    (4, "// load-align", "misaligned"),
+    (5, "// load-span", "tensor-extent"),
+    (6, "// load-sid", "parameter-range"),
+    (7, "// load-transpose", "wrong-type"),
+    (8, "// mmad-range", "parameter-range"),
+    (9, "// mmad-dst", "misaligned"),
+    (10, "// mmad-align", "misaligned"),
+    (11, "// mmad-position", "wrong-position"),
+    (12, "// mmad-unit-flag", "parameter-range"),
+    (13, "// fix-n", "parameter-range"),
+    (14, "// fix-m", "parameter-range"),
+    (15, "// fix-stride", "parameter-range"),
+    (16, "// fix-quant", "quant-mode"),
+    (17, "// fix-nz", "parameter-range"),
+    (18, "// fix-past-end", "out-of-bounds"),
+    (19, "// fix-nd", "parameter-range"),
+    (20, "// fix-deq", "deq-scalar-unset"),
+    (21, "// mmad-extent", "tensor-extent"),
+];
+
+fn check(module: &Module, kernel: &str, cases: &[(i32, &str, &str)]) {
+    let gm = Buffer::from(&[0.5f32; 1024]);
+    for (which, marker, kind) in cases {
+        let outcome = module.launch(kernel, 1, &[Arg::Buffer(&gm), scalar(*which)]);
+        let finding = outcome.finds(kind, FILE, marker);
+        assert!(!finding.help.is_empty() && finding.core.starts_with("block 0"), "{finding:?}");
+        assert_ne!(outcome.code, 0, "{marker}");
+        let place = format!("refuse.cpp:{}", finding.line);
+        assert!(outcome.message.contains(&place) && outcome.message.contains("(emulated)"), "{}", outcome.message);
+    }
+    module.launch(kernel, 1, &[Arg::Buffer(&gm), scalar(1000)]).ok();
+}
+
+fn mix(module: &Module, which: i32) -> Outcome {
+    module.launch("refuse_mix", 1, &[sync_address(), scalar(which)])
+}
+
+#[test]
+fn refusals() {
+    let module = Module::compile(FILE);
+    check(&module, "refuse_vector", VECTOR);
+    check(&module, "refuse_cube", CUBE);
+    cross_core(&module);
+    garbage(&module);
+    notes(&module);
+    bounds_of_arguments(&module);
+}
+
+fn cross_core(module: &Module) {
+    let outcome = mix(module, 0);
+    assert_eq!(outcome.code, 507_014, "{}", outcome.message);
+    assert!(outcome.finds("deadlock", FILE, "// wait-forever").message.contains("cross-core flag 3"));
+    let outcome = mix(module, 1);
+    let message = &outcome.finds("deadlock", FILE, "// half-set").message;
+    assert!(message.contains("set so far by block 0 aiv 0"), "{message}");
+    mix(module, 2).finds("leftover-cross-core-flag", FILE, "// nobody-waits");
+    let outcome = mix(module, 3);
+    assert!(outcome.finds("cross-core-counter", FILE, "// sixteenth").message.contains("15"));
+    mix(module, 4).finds("cross-core-flag", FILE, "// no-such-flag");
+    let outcome = mix(module, 5);
+    let deadlock = outcome.findings.iter().find(|finding| finding.kind == "deadlock").expect("deadlock");
+    assert!(deadlock.message.contains("2 arrived"), "{}", deadlock.message);
+    let wrong = module.launch("refuse_mix", 1, &[scalar(64u64), scalar(100)]);
+    wrong.finds("sync-base", FILE, "// sync-base");
+}
+
+/// Garbage is reported where it reaches the host, with the store that wrote it.
+fn garbage(module: &Module) {
+    let gm = Buffer::from(&[0.5f32; 1024]);
+    module.launch("refuse_vector", 1, &[Arg::Buffer(&gm), scalar(25)]).ok();
+    let (code, _) = gm.try_read::<f32>();
+    assert_ne!(code, 0);
+    let findings = fa_emulator::report::take_findings();
+    let outcome = Outcome { code, message: common::last_message(), findings };
+    assert!(outcome.finds("uninitialised", FILE, "// garbage-stored").message.contains("1024 of 4096"));
+    let fresh = Buffer::new(64);
+    let (code, _) = fresh.try_read::<f32>();
+    assert_ne!(code, 0);
+    let findings = fa_emulator::report::take_findings();
+    assert!(findings[0].message.contains("never written"), "{}", findings[0].message);
+    let gm = Buffer::from(&[0.5f32; 1024]);
+    module.launch("refuse_cube", 1, &[Arg::Buffer(&gm), scalar(22)]).ok();
+    assert_ne!(gm.try_read::<f32>().0, 0);
+    fa_emulator::report::take_findings();
+}
+
+/// What hardware accepts but guides advise against is a warning.
+fn notes(module: &Module) {
+    let gm = Buffer::from(&[0.5f32; 1024]);
+    let outcome = module.launch("refuse_vector", 1, &[Arg::Buffer(&gm), scalar(36)]);
+    let finding = outcome.finds("event-id-reserved", FILE, "// event-reserved");
+    assert_eq!(finding.severity, fa_emulator::report::Severity::Warning);
+    assert_eq!(outcome.code, 0);
+}
+
+fn bounds_of_arguments(module: &Module) {
+    let gm = Buffer::from(&[0.5f32; 256]);
+    let outcome = module.launch("refuse_vector", 1, &[Arg::Buffer(&gm), scalar(0)]);
+    let message = &outcome.finds("out-of-bounds", FILE, "// gm-past-end").message;
+    assert!(message.contains("4096 to 4352") && message.contains("1024 bytes"), "{message}");
+}
