@@ -10,6 +10,7 @@ pub mod diagnostic;
 pub mod ir;
 pub mod parse;
 pub mod philox;
+pub mod print;
 pub mod reference;
 pub mod span;
 pub mod tiles;

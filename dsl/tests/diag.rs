@@ -21,7 +21,9 @@ const MARK: &str = "//~";
 const DEFINE: &str = "//-D ";
 
 fn files(folder: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests")
+        .join(folder);
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
         .expect("the folder exists")
         .map(|entry| entry.expect("an entry can be read").path())
@@ -59,7 +61,10 @@ fn annotated(text: &str) -> String {
             }
             None => (0, "-".to_owned()),
         };
-        let comment = format!("{MARK} {severity} {} {columns} {}", found.code, found.message);
+        let comment = format!(
+            "{MARK} {severity} {} {columns} {}",
+            found.code, found.message
+        );
         above.entry(line).or_default().push(comment);
     }
     let mut out = String::new();
@@ -97,8 +102,14 @@ fn messages_keep_their_form() {
             assert!(!found.help.is_empty(), "no help: {shown}");
             assert!(!found.message.ends_with('.'), "full stop: {shown}");
             assert!(!found.message.contains("invalid"), "says nothing: {shown}");
-            assert!(!found.message.starts_with(char::is_uppercase), "capital: {shown}");
-            assert!(fa_dsl::codes::lookup(found.code).is_some(), "no page: {shown}");
+            assert!(
+                !found.message.starts_with(char::is_uppercase),
+                "capital: {shown}"
+            );
+            assert!(
+                fa_dsl::codes::lookup(found.code).is_some(),
+                "no page: {shown}"
+            );
             let entry = fa_dsl::codes::lookup(found.code).expect("just seen");
             assert_eq!(entry.severity, found.severity, "other weight: {shown}");
         }

@@ -43,7 +43,11 @@ impl Range {
             side.dedup();
             side.truncate(KEPT);
         }
-        if self.closed() { self } else { Range::default() }
+        if self.closed() {
+            self
+        } else {
+            Range::default()
+        }
     }
 
     fn tidy(mut self) -> Range {
@@ -91,7 +95,13 @@ impl Bounds {
     }
 
     /// Whether `form - 1` bounds the expression above and 0 below, under these facts.
-    pub(super) fn inside(&mut self, exprs: &Exprs, id: ExprId, size: Linear, facts: Facts) -> Inside {
+    pub(super) fn inside(
+        &mut self,
+        exprs: &Exprs,
+        id: ExprId,
+        size: Linear,
+        facts: Facts,
+    ) -> Inside {
         let last = size.sub(Linear::constant(1));
         let range = self.range(exprs, id);
         Inside {
@@ -108,7 +118,10 @@ impl Bounds {
         let facts = self.facts;
         let one = Linear::constant(1);
         let range = self.range(exprs, id);
-        range.lower.iter().any(|low| low.sub(one).never_negative(facts))
+        range
+            .lower
+            .iter()
+            .any(|low| low.sub(one).never_negative(facts))
             || range
                 .upper
                 .iter()
@@ -260,7 +273,10 @@ impl Bounds {
     /// `a / b` rounded down, for divisors of at least 1.
     fn quotient(&self, a: &Range, b: &Range) -> Range {
         let one = Linear::constant(1);
-        let positive = b.lower.iter().any(|low| low.sub(one).never_negative(self.facts));
+        let positive = b
+            .lower
+            .iter()
+            .any(|low| low.sub(one).never_negative(self.facts));
         if !positive {
             return Range::default();
         }
@@ -279,7 +295,10 @@ impl Bounds {
     /// The remainder of a quotient rounded down, for divisors of at least 1: it lies in `0..b`.
     fn remainder(&self, a: &Range, b: &Range) -> Range {
         let one = Linear::constant(1);
-        let positive = b.lower.iter().any(|low| low.sub(one).never_negative(self.facts));
+        let positive = b
+            .lower
+            .iter()
+            .any(|low| low.sub(one).never_negative(self.facts));
         if !positive {
             return Range::default();
         }

@@ -80,10 +80,7 @@ pub(super) fn build(
         Known::Value(value) => Known::Value(i32::try_from(value).expect("at most 512")),
         Known::Absent | Known::Broken => Known::Broken,
     };
-    env.scale = match sizes.head_dim {
-        Known::Value(head_dim) => fields(input, &env, &no_lets, used, sink).scale(head_dim),
-        Known::Absent | Known::Broken => Known::Broken,
-    };
+    env.scale = fields(input, &env, &no_lets, used, sink).scale(sizes.head_dim);
     let declared = Declare {
         sources: input.sources,
         env: &mut env,
@@ -100,7 +97,15 @@ pub(super) fn build(
     let schedules = late.schedules();
     let roots = late.roots();
     let lowered = lower(input, &env, &sizes, align, &declared, &roots, sink);
-    if sink.errors() > errors_before {
+    // A fault of the syntax is no error of this step, but what it leaves out must not be judged.
+    let incomplete = [
+        (Key::Mask, lowered.roots.mask),
+        (Key::Score, lowered.roots.score),
+        (Key::Sink, lowered.roots.sink),
+    ]
+    .into_iter()
+    .any(|(key, root)| root.is_none() && late_span(input, key).is_some());
+    if incomplete || input.attention.name.text.is_empty() || sink.errors() > errors_before {
         return None;
     }
     unused_inputs(&env, &declared, &roots, &lowered, sink);
@@ -337,7 +342,12 @@ fn unused_inputs(
     );
     for (id, (param, own)) in (0..).map(ParamId).zip(&declared.params) {
         if *own && !params_read.contains(&id) {
-            sink.push(unread("param", &param.name, param.span, params.contains(&id)));
+            sink.push(unread(
+                "param",
+                &param.name,
+                param.span,
+                params.contains(&id),
+            ));
         }
     }
     for ((id, tensor), own) in (0..)
@@ -405,7 +415,9 @@ fn expressions(
             ..requirement.clone()
         })
         .collect();
-    variant.requirements.sort_by_key(|requirement| requirement.span);
+    variant
+        .requirements
+        .sort_by_key(|requirement| requirement.span);
     let kept_params: Vec<Param> = params
         .iter()
         .map(|id| declared.params[id.0 as usize].0.clone())

@@ -24,8 +24,14 @@ impl<'e> Compact<'e> {
         Compact {
             from,
             into: Exprs::new(),
-            params: (0..).zip(params).map(|(new, old)| (old, ParamId(new))).collect(),
-            tensors: (0..).zip(tensors).map(|(new, old)| (old, TensorId(new))).collect(),
+            params: (0..)
+                .zip(params)
+                .map(|(new, old)| (old, ParamId(new)))
+                .collect(),
+            tensors: (0..)
+                .zip(tensors)
+                .map(|(new, old)| (old, TensorId(new)))
+                .collect(),
             copied: BTreeMap::new(),
         }
     }

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Define;
 use super::env::{self, Def, Env};
 use super::fold::{Unfoldable, fold};
 use super::infer::{Infer, a_type};
 use super::layers::repeated;
 use super::order;
 use super::sink::{Known, Sink, nearest, one_of};
-use super::Define;
 use crate::ast::{Const, Name};
 use crate::codes;
 use crate::diagnostic::Diagnostic;
@@ -133,11 +133,7 @@ fn value(
 }
 
 /// Reports an expression that has no constant value.
-pub(super) fn unfoldable(
-    error: Unfoldable,
-    role: &str,
-    sources: &SourceMap,
-) -> Option<Diagnostic> {
+pub(super) fn unfoldable(error: Unfoldable, role: &str, sources: &SourceMap) -> Option<Diagnostic> {
     Some(match error {
         Unfoldable::Unknown => return None,
         Unfoldable::Varies(span) => Diagnostic::error(
@@ -168,16 +164,19 @@ fn report_cycles(cycles: &[Vec<usize>], consts: &[&Const], sink: &mut Sink) {
 /// Reports definitions that read each other in a circle.
 pub(super) fn cycle_error(kind: &str, names: &[&Name]) -> Diagnostic {
     let first = names.first().expect("a cycle has members");
-    let mut path: Vec<String> = names.iter().map(|name| format!("`{}`", name.text)).collect();
+    let mut path: Vec<String> = names
+        .iter()
+        .map(|name| format!("`{}`", name.text))
+        .collect();
     path.push(format!("`{}`", first.text));
     let report = Diagnostic::error(
         codes::CYCLE,
         format!("a `{kind}` depends on itself: {}", path.join(" reads ")),
         "write one of them as a value of its own",
     );
-    names
-        .iter()
-        .fold(report, |report, name| report.at(name.span, "part of the circle"))
+    names.iter().fold(report, |report, name| {
+        report.at(name.span, "part of the circle")
+    })
 }
 
 /// The values that `-D` sets, by the number of the constant.

@@ -188,7 +188,11 @@ impl Declare<'_> {
             self.sink.push(
                 Diagnostic::error(
                     codes::TENSOR_SHAPE,
-                    format!("`{}` has {} dimensions, 1 to 8 are allowed", name.text, dims.len()),
+                    format!(
+                        "`{}` has {} dimensions, 1 to 8 are allowed",
+                        name.text,
+                        dims.len()
+                    ),
                     "a single number is a `param`; give a tensor a dimension such as `[h]`",
                 )
                 .at(name.span, "declared here"),
@@ -201,7 +205,11 @@ impl Declare<'_> {
             self.sink.push(
                 Diagnostic::error(
                     codes::TENSOR_SHAPE,
-                    format!("`{}` has no gradient: its elements are {}", name.text, dtype.name()),
+                    format!(
+                        "`{}` has no gradient: its elements are {}",
+                        name.text,
+                        dtype.name()
+                    ),
                     "remove `grad`, or make the elements fp32, fp16 or bf16",
                 )
                 .at(grad, "asks for a gradient")
@@ -419,7 +427,9 @@ fn size_index(name: &str) -> Option<usize> {
 }
 
 fn mentions_size(expr: &Expr) -> bool {
-    order::names(expr).into_iter().any(|name| size_index(name).is_some())
+    order::names(expr)
+        .into_iter()
+        .any(|name| size_index(name).is_some())
 }
 
 fn narrow(number: usize) -> u32 {

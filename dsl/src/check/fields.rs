@@ -49,10 +49,7 @@ const PRESETS: [(&str, Precision); 6] = [
 
 /// What each key of `precision` may be.
 const ROLES: [(&str, &[Dtype]); 4] = [
-    (
-        "qkv",
-        &[Dtype::Fp32, Dtype::Fp16, Dtype::Bf16, Dtype::Int8],
-    ),
+    ("qkv", &[Dtype::Fp32, Dtype::Fp16, Dtype::Bf16, Dtype::Int8]),
     ("softmax", &[Dtype::Fp32, Dtype::Fp16, Dtype::Bf16]),
     ("accumulate", &[Dtype::Fp32, Dtype::Fp16]),
     ("output", &[Dtype::Fp32, Dtype::Fp16, Dtype::Bf16]),
@@ -261,7 +258,9 @@ impl<'f> Fields<'f> {
                 },
                 Setting::Block(_, keys) => {
                     for (role, allowed) in ROLES {
-                        let Some(field) = keys.get(role) else { continue };
+                        let Some(field) = keys.get(role) else {
+                            continue;
+                        };
                         let chosen = field.and_then(|field| {
                             let choices: Vec<_> =
                                 allowed.iter().map(|dtype| (dtype.name(), *dtype)).collect();
@@ -295,10 +294,15 @@ impl<'f> Fields<'f> {
         }
     }
 
-    /// `scale`, given the head width.
-    pub(super) fn scale(&mut self, head_dim: u32) -> Known<f64> {
+    /// `scale`; its default needs the head width.
+    pub(super) fn scale(&mut self, head_dim: Known<u32>) -> Known<f64> {
         let field = match self.field(Key::Scale) {
-            Known::Absent => return Known::Value(1.0 / f64::from(head_dim).sqrt()),
+            Known::Absent => {
+                return match head_dim {
+                    Known::Value(width) => Known::Value(1.0 / f64::from(width).sqrt()),
+                    Known::Absent | Known::Broken => Known::Broken,
+                };
+            }
             Known::Broken => return Known::Broken,
             Known::Value(field) => field,
         };
@@ -408,10 +412,7 @@ impl<'f> Fields<'f> {
             );
             return None;
         }
-        let choices = [
-            ("none", Backward::None),
-            ("recompute", Backward::Recompute),
-        ];
+        let choices = [("none", Backward::None), ("recompute", Backward::Recompute)];
         let value = self.word(field, &choices)?;
         Some(Spanned { value, span })
     }

@@ -96,7 +96,7 @@ impl Infer<'_> {
                 format!("{role} must be {}, this is {}", a_type(ty), a_type(hir.ty)),
                 help,
             )
-            .at(expr.span, format!("{} of type {}", "value", type_name(hir.ty))),
+            .at(expr.span, a_type(hir.ty)),
         )
     }
 
@@ -116,7 +116,9 @@ impl Infer<'_> {
             (Type::Float, Type::Int) => format!("write `int({short})`, which truncates"),
             (Type::Int, Type::Bool) => format!("compare it, as in `{short} != 0`"),
             (Type::Float, Type::Bool) => {
-                format!("compare it, as in `{short} > 0.0`; a number is no condition, and an additive bias belongs into `score`")
+                format!(
+                    "compare it, as in `{short} > 0.0`; a number is no condition, and an additive bias belongs into `score`"
+                )
             }
             (Type::Bool, Type::Int) => format!("write `if {short} {{ 1 }} else {{ 0 }}`"),
             (Type::Bool, Type::Float) => format!("write `if {short} {{ 1.0 }} else {{ 0.0 }}`"),
@@ -241,7 +243,7 @@ impl Infer<'_> {
                         format!("tensor `{name}` is used without an index"),
                         format!("write `{name}[{form}]`"),
                     )
-                    .at(span, format!("a tensor of {rank} dimensions")),
+                    .at(span, format!("a tensor of {}", count(rank, "dimension"))),
                 )
             }
         }
@@ -288,8 +290,12 @@ impl Infer<'_> {
 
     fn unknown(&self, name: &str, span: Span) -> Diagnostic {
         let report = |help: String| {
-            Diagnostic::error(codes::UNKNOWN_NAME, format!("`{name}` is not defined"), help)
-                .at(span, "unknown name")
+            Diagnostic::error(
+                codes::UNKNOWN_NAME,
+                format!("`{name}` is not defined"),
+                help,
+            )
+            .at(span, "unknown name")
         };
         if let Some(near) = self.env.nearest(name) {
             return report(format!("did you mean `{near}`?")).with_patch(span, near);
@@ -302,7 +308,9 @@ impl Infer<'_> {
                 "put the condition into `mask`: a masked pair has weight exactly 0".to_owned()
             }
             "pi" => "write `3.14159265`".to_owned(),
-            _ => format!("define it: `const {name}: int = …;` in front of the variant, or `param`, `tensor` or `let` in it"),
+            _ => format!(
+                "define it: `const {name}: int = …;` in front of the variant, or `param`, `tensor` or `let` in it"
+            ),
         })
     }
 
@@ -337,15 +345,15 @@ impl Infer<'_> {
             let report = Diagnostic::error(
                 codes::WRONG_ARGUMENTS,
                 format!(
-                    "`{}` has {} dimensions, {} indices are given",
+                    "`{}` has {}, the index has {}",
                     name.text,
-                    tensor.dims.len(),
-                    indices.len()
+                    count(tensor.dims.len(), "dimension"),
+                    count(indices.len(), "part")
                 ),
-                "give one index for each dimension",
+                "give one int for each dimension",
             )
-            .at(span, format!("{} indices", indices.len()))
-            .at(tensor.span, format!("{} dimensions", tensor.dims.len()));
+            .at(span, count(indices.len(), "part"))
+            .at(tensor.span, count(tensor.dims.len(), "dimension"));
             return self.error(report);
         }
         let ty = tensor.dtype.expression_type();
@@ -390,7 +398,11 @@ impl Infer<'_> {
             let role = format!("an operand of `{text}`");
             let a = self.expect(left, Type::Bool, &role);
             let b = self.expect(right, Type::Bool, &role);
-            let ir = if op == BinaryOp::And { Binary::And } else { Binary::Or };
+            let ir = if op == BinaryOp::And {
+                Binary::And
+            } else {
+                Binary::Or
+            };
             return Some(Hir::binary(ir, a?, b?, span));
         }
         let (a, b) = (self.infer(left), self.infer(right));
@@ -444,13 +456,10 @@ pub(super) fn not_yet(name: &str, span: Span) -> Diagnostic {
     .at(span, "belongs to the variant")
 }
 
-/// The name of a type.
-pub(super) fn type_name(ty: Type) -> &'static str {
-    match ty {
-        Type::Int => "int",
-        Type::Float => "float",
-        Type::Bool => "bool",
-    }
+/// A number of things: "1 part", "2 parts".
+fn count(number: usize, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {thing}{plural}")
 }
 
 /// The text of an expression made of int literals alone, each as a float: `1/8` gives `1.0/8.0`.

@@ -224,12 +224,7 @@ fn set<'a>(
     }
 }
 
-fn set_field<'a>(
-    field: &'a Field,
-    settings: &mut Settings<'a>,
-    in_target: bool,
-    sink: &mut Sink,
-) {
+fn set_field<'a>(field: &'a Field, settings: &mut Settings<'a>, in_target: bool, sink: &mut Sink) {
     let name = &field.name;
     let Some(spec) = spec(&name.text) else {
         sink.push(unknown(name, in_target));
@@ -252,12 +247,7 @@ fn set_field<'a>(
     }
 }
 
-fn set_block<'a>(
-    block: &'a Block,
-    settings: &mut Settings<'a>,
-    in_target: bool,
-    sink: &mut Sink,
-) {
+fn set_block<'a>(block: &'a Block, settings: &mut Settings<'a>, in_target: bool, sink: &mut Sink) {
     let name = &block.name;
     let Some(spec) = spec(&name.text) else {
         sink.push(unknown(name, in_target));

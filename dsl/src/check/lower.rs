@@ -106,7 +106,10 @@ impl Lower<'_> {
         if self.known_at_launch(condition) {
             let requirement = Requirement {
                 condition,
-                message: format!("`{}` of at least 0, as a side of `window`", self.sources.snippet(span)),
+                message: format!(
+                    "`{}` of at least 0, as a side of `window`",
+                    self.sources.snippet(span)
+                ),
                 span,
             };
             self.requirements.push((id, requirement));
@@ -185,7 +188,11 @@ impl Lower<'_> {
                 "index {value} may lie outside dimension {axis} of `{}`, which has {dim} elements",
                 tensor.name
             ),
-            _ => format!("`{text}` may {} of `{}`", direction(inside, dim, axis), tensor.name),
+            _ => format!(
+                "`{text}` may {} of `{}`",
+                direction(inside, dim, axis),
+                tensor.name
+            ),
         };
         self.sink.push(
             Diagnostic::error(
@@ -205,7 +212,10 @@ fn direction(inside: Inside, dim: &crate::variant::Dim, axis: usize) -> String {
     match (inside.below, inside.above) {
         (true, false) => format!("reach {dim}, the size of dimension {axis}"),
         (false, true) => format!("be negative, as an index of dimension {axis}"),
-        _ => format!("lie outside 0 and {}, dimension {axis}", last_of(&dim.to_string())),
+        _ => format!(
+            "lie outside 0 and {}, dimension {axis}",
+            last_of(&dim.to_string())
+        ),
     }
 }
 

@@ -23,6 +23,7 @@ mod places;
 mod prelude;
 mod schedule;
 mod sink;
+mod truth;
 mod warnings;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -227,10 +228,7 @@ fn chain(
             Ok(Some(parent)) => {
                 let report = Diagnostic::error(
                     codes::INHERITANCE,
-                    format!(
-                        "`{}` inherits from itself",
-                        attentions[parent].name.text
-                    ),
+                    format!("`{}` inherits from itself", attentions[parent].name.text),
                     "remove one `: PARENT`, and write its fields out",
                 )
                 .at(attentions[parent].name.span, "part of a circle of parents");
@@ -249,10 +247,13 @@ fn unused(
     used: &BTreeSet<Span>,
     sink: &mut Sink,
 ) {
-    let lets = bodies.iter().flat_map(|body| &body.declared).filter_map(|decl| match decl {
-        layers::Decl::Let(binding) => Some(("let", &binding.name)),
-        _ => None,
-    });
+    let lets = bodies
+        .iter()
+        .flat_map(|body| &body.declared)
+        .filter_map(|decl| match decl {
+            layers::Decl::Let(binding) => Some(("let", &binding.name)),
+            _ => None,
+        });
     let consts = consts
         .iter()
         .filter(|item| env.names.contains_key(&item.name.text))

@@ -63,7 +63,9 @@ pub(super) fn misplaced(hir: &Hir, place: Place, lets: &[Vec<Var>]) -> Option<Di
         ),
         _ => (
             "exists in the `score` expression only",
-            format!("masks decide by position: change the score in `score`, and leave `{name}` out of `{here}`"),
+            format!(
+                "masks decide by position: change the score in `score`, and leave `{name}` out of `{here}`"
+            ),
         ),
     };
     Some(

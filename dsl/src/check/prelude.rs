@@ -33,11 +33,7 @@ fn lt(a: Hir, b: Hir, span: Span) -> Hir {
 impl Infer<'_> {
     /// `kv_pos <= q_pos`
     pub(super) fn causal(&self, span: Span) -> Hir {
-        le(
-            Hir::var(Var::KvIdx, span),
-            Hir::var(Var::QPos, span),
-            span,
-        )
+        le(Hir::var(Var::KvIdx, span), Hir::var(Var::QPos, span), span)
     }
 
     /// A call of a function or mask word.
@@ -101,10 +97,7 @@ impl Infer<'_> {
 
     fn not_callable(&mut self, name: &Name) -> Option<Hir> {
         if env::is_reserved(&name.text) || self.env.names.contains_key(&name.text) {
-            let tensor = matches!(
-                self.env.names.get(&name.text),
-                Some((Def::Tensor(_), _))
-            );
+            let tensor = matches!(self.env.names.get(&name.text), Some((Def::Tensor(_), _)));
             let help = if tensor {
                 format!("write `{}[…]`: tensors are indexed", name.text)
             } else {
@@ -159,7 +152,10 @@ impl Infer<'_> {
 
     fn least_or_most(&mut self, op: Binary, arguments: &[Expr], span: Span) -> Option<Hir> {
         let role = "an argument of `min` or `max`";
-        let (a, b) = (self.number(&arguments[0], role), self.number(&arguments[1], role));
+        let (a, b) = (
+            self.number(&arguments[0], role),
+            self.number(&arguments[1], role),
+        );
         let role = "the arguments";
         let (a, b) = self.unify(a?, b?, &arguments[0], &arguments[1], role)?;
         Some(Hir::binary(op, a, b, span))
@@ -177,7 +173,8 @@ impl Infer<'_> {
             .iter()
             .map(|argument| self.number(argument, role))
             .collect();
-        let [x, lo, hi] = <[Hir; 3]>::try_from(parts.into_iter().collect::<Option<Vec<_>>>()?).ok()?;
+        let [x, lo, hi] =
+            <[Hir; 3]>::try_from(parts.into_iter().collect::<Option<Vec<_>>>()?).ok()?;
         let role = "the arguments of `clamp`";
         let (x, lo) = self.unify(x, lo, &arguments[0], &arguments[1], role)?;
         let (x, hi) = self.unify(x, hi, &arguments[0], &arguments[2], role)?;
@@ -227,12 +224,7 @@ impl Infer<'_> {
         let right = self.side(&arguments[1], "right");
         let (left, right) = (left?, right?);
         let distance = |from: Var, to: Var| {
-            Hir::binary(
-                Binary::Sub,
-                Hir::var(from, span),
-                Hir::var(to, span),
-                span,
-            )
+            Hir::binary(Binary::Sub, Hir::var(from, span), Hir::var(to, span), span)
         };
         let left = left.map(|n| le(distance(Var::QPos, Var::KvIdx), n, span));
         let right = right.map(|n| le(distance(Var::KvIdx, Var::QPos), n, span));

@@ -23,8 +23,7 @@ pub(super) struct Schedules {
 impl<'f> Fields<'f> {
     /// The general schedule and that of each target that the variant or a parent names.
     pub(super) fn schedules(&mut self) -> Schedules {
-        let general: Vec<&Settings<'f>> =
-            self.layers.iter().map(|layer| &layer.settings).collect();
+        let general: Vec<&Settings<'f>> = self.layers.iter().map(|layer| &layer.settings).collect();
         let general = self.schedule(&general);
         let mut targets: Vec<TargetSchedule> = Vec::new();
         for layer in self.layers {
@@ -116,10 +115,6 @@ impl<'f> Fields<'f> {
         if is_auto(field) {
             return Some(SplitKv::Auto);
         }
-        if matches!(&field.value, FieldValue::Expr(expr) if matches!(&expr.kind, ExprKind::Name(_)))
-        {
-            // A word other than `auto` may still be a constant; an unknown one is reported as a name.
-        }
         self.int_of(field, 1..=MOST_SPLITS, 1).map(SplitKv::Fixed)
     }
 
@@ -141,43 +136,29 @@ impl<'f> Fields<'f> {
             return;
         }
         for item in items {
-            match self.silenced(item) {
-                Ok(code) => allow.push(code),
-                Err(Some(report)) => self.sink.push(report),
-                Err(None) => {}
-            }
+            allow.extend(self.silenced(item));
         }
     }
 
     /// The number of a code that may be silenced.
-    fn silenced(&self, item: &Expr) -> Result<u16, Option<Diagnostic>> {
-        let report = |message: String, help: &str| {
-            Some(Diagnostic::error(codes::UNKNOWN_CODE, message, help).at(item.span, "not a warning"))
-        };
-        let name = match &item.kind {
-            ExprKind::Name(name) => name,
-            ExprKind::Error => return Err(None),
-            _ => {
-                let text = self.sources.snippet(item.span);
-                return Err(report(
-                    format!("`{text}` is no code"),
-                    "write a code such as `FA102`, without quotes",
-                ));
-            }
-        };
-        let Some(code) = codes::parse(name) else {
-            return Err(report(
-                format!("there is no code `{name}`"),
-                "write the code that the message shows in brackets, such as `FA102`",
-            ));
-        };
-        match codes::lookup(code).map(|entry| entry.severity) {
-            Some(Severity::Warning | Severity::Note) => Ok(code.0),
-            _ => Err(report(
-                format!("`{name}` is an error, and errors cannot be silenced"),
+    fn silenced(&mut self, item: &Expr) -> Option<u16> {
+        let text = self.sources.snippet(item.span);
+        let code = codes::parse(text);
+        let (message, help) = match code.and_then(codes::lookup) {
+            Some(entry) if entry.severity != Severity::Error => return Some(entry.code.0),
+            _ if matches!(item.kind, ExprKind::Error) => return None,
+            Some(_) => (
+                format!("`{text}` is an error, and errors cannot be silenced"),
                 "remove it, and repair what the message is about",
-            )),
-        }
+            ),
+            None => (
+                format!("there is no code `{text}`"),
+                "write the code that the message shows in brackets, such as `FA102`, without quotes",
+            ),
+        };
+        let report = Diagnostic::error(codes::UNKNOWN_CODE, message, help);
+        self.sink.push(report.at(item.span, "not a warning"));
+        None
     }
 }
 

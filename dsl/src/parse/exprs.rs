@@ -86,11 +86,11 @@ impl<'t> Builder<'t> {
         let height = left.height.max(right.height) + 1;
         let broken =
             matches!(left.expr.kind, ExprKind::Error) || matches!(right.expr.kind, ExprKind::Error);
-        let kind = if broken {
-            ExprKind::Error
-        } else {
-            ExprKind::Binary(op, Box::new(left.expr), Box::new(right.expr))
-        };
+        if broken {
+            let expr = self.error_expr(span);
+            return Tall { expr, height: 1 };
+        }
+        let kind = ExprKind::Binary(op, Box::new(left.expr), Box::new(right.expr));
         self.capped(Expr { kind, span }, height)
     }
 
@@ -155,10 +155,11 @@ impl<'t> Builder<'t> {
         let mut tall = operand.expect("the grammar ends an operand with a primary");
         for (op, span) in prefixes.into_iter().rev() {
             let span = span.to(tall.expr.span);
-            let kind = match tall.expr.kind {
-                ExprKind::Error => ExprKind::Error,
-                _ => ExprKind::Unary(op, Box::new(tall.expr)),
-            };
+            if matches!(tall.expr.kind, ExprKind::Error) {
+                tall.expr.span = span;
+                continue;
+            }
+            let kind = ExprKind::Unary(op, Box::new(tall.expr));
             tall = self.capped(Expr { kind, span }, tall.height + 1);
         }
         tall
@@ -284,6 +285,7 @@ impl<'t> Builder<'t> {
     }
 
     fn conditional(&mut self, pair: Pair<'t, Rule>, span: Span) -> Tall {
+        let span = self.closed(span);
         let mut parts = Vec::new();
         for inner in pair.into_inner() {
             match inner.as_rule() {
@@ -313,7 +315,6 @@ impl<'t> Builder<'t> {
         let mut other = parts.pop().expect("an odd number of parts");
         while let (Some(then), Some(cond)) = (parts.pop(), parts.pop()) {
             let height = cond.height.max(then.height).max(other.height) + 1;
-            let end = other.expr.span.end.max(span.end);
             let start = if parts.is_empty() {
                 span.start
             } else {
@@ -325,7 +326,7 @@ impl<'t> Builder<'t> {
                     Box::new(then.expr),
                     Box::new(other.expr),
                 ),
-                span: self.closed(Span { start, end, ..span }),
+                span: Span { start, ..span },
             };
             other = self.capped(expr, height);
         }

@@ -186,9 +186,11 @@ fn help_for(token: Option<&str>, expected: &[Rule]) -> Option<String> {
 /// What was expected, as a phrase.
 fn expectation(rules: &[Rule]) -> String {
     let mut names: BTreeSet<&'static str> = rules.iter().filter_map(|rule| name(*rule)).collect();
-    // After an operand an operator could always follow: that helps only where nothing else could.
-    if names.len() > 1 {
-        names.remove("an operator");
+    // What could always follow an operand helps only where nothing else could.
+    for extension in ["an operator", "`(`", "`[`"] {
+        if names.len() > 1 {
+            names.remove(extension);
+        }
     }
     if names.contains("an expression") {
         names.remove("a list in `[ ]`");

@@ -6,13 +6,13 @@ use fa_dsl::diagnostic::Diagnostic;
 use fa_dsl::span::{SourceMap, Span};
 
 /// A text and what its check gives.
-pub struct Case {
-    pub sources: SourceMap,
-    pub checked: Checked,
+pub(crate) struct Case {
+    pub(crate) sources: SourceMap,
+    pub(crate) checked: Checked,
 }
 
 /// Checks a text.
-pub fn case(text: &str, defines: &[(&str, &str)]) -> Case {
+pub(crate) fn case(text: &str, defines: &[(&str, &str)]) -> Case {
     let mut sources = SourceMap::new();
     let file = sources.add("test.fa", text);
     let defines: Vec<Define> = defines
@@ -27,7 +27,7 @@ pub fn case(text: &str, defines: &[(&str, &str)]) -> Case {
 }
 
 /// A text that must check without errors and warnings; notes are allowed.
-pub fn clean(text: &str) -> Case {
+pub(crate) fn clean(text: &str) -> Case {
     let case = case(text, &[]);
     let bad: Vec<String> = case
         .checked
@@ -36,12 +36,16 @@ pub fn clean(text: &str) -> Case {
         .filter(|found| found.severity > fa_dsl::diagnostic::Severity::Note)
         .map(|found| render(&case.sources, found))
         .collect();
-    assert!(bad.is_empty(), "unexpected findings:\n{}\nin:\n{text}", bad.join("\n"));
+    assert!(
+        bad.is_empty(),
+        "unexpected findings:\n{}\nin:\n{text}",
+        bad.join("\n")
+    );
     case
 }
 
 /// A diagnostic as text, one underlined line for each label.
-pub fn render(sources: &SourceMap, found: &Diagnostic) -> String {
+pub(crate) fn render(sources: &SourceMap, found: &Diagnostic) -> String {
     let severity = format!("{:?}", found.severity).to_lowercase();
     let mut text = format!("{severity}[{}]: {}\n", found.code, found.message);
     for label in &found.labels {
@@ -60,8 +64,19 @@ pub fn render(sources: &SourceMap, found: &Diagnostic) -> String {
 
 fn underlined(sources: &SourceMap, span: Span, label: &str) -> String {
     let at = sources.line_column(span.file, span.start);
-    let line = sources.text(span.file).lines().nth(at.line - 1).unwrap_or("");
-    let width = sources.snippet(span).lines().next().unwrap_or("").chars().count().max(1);
+    let line = sources
+        .text(span.file)
+        .lines()
+        .nth(at.line - 1)
+        .unwrap_or("");
+    let width = sources
+        .snippet(span)
+        .lines()
+        .next()
+        .unwrap_or("")
+        .chars()
+        .count()
+        .max(1);
     format!(
         "  --> {}:{}:{}\n   | {line}\n   | {}{} {label}\n",
         sources.name(span.file),
