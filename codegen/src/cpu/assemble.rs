@@ -1,46 +1,16 @@
 //! From a plan to what the templates print.
 
 use fa_dsl::ir::Type;
-use fa_dsl::variant::{Dim, Dtype, Size, Tensor, Variant};
+use fa_dsl::variant::{Dtype, Variant};
 
 use super::Plan;
+use super::constants;
 use super::functions::{self, Emitted, Source};
-use super::layout::{self, ALIGNMENT, FEW_ROWS, LANES, ROWS};
+use super::launch;
+use super::layout::{self, ALIGNMENT, LANES};
 use super::names::snake_case;
-use super::text;
-use super::view::{
-    BufferView, Constant, Elements, Field, FixedSize, LaunchField, LevelView, QueryView,
-    RoundFunction, RoundView, TensorView, Uses, View,
-};
+use super::view::{Elements, Field, LevelView, QueryView, RoundFunction, RoundView, Uses, View};
 use crate::Provenance;
-use crate::budget::Buffer;
-
-/// Fields of the launch block that every kernel has, 208 bytes: name, elements, bytes of one, type, role.
-const COMMON_FIELDS: &[(&str, &str, u32, &str)] = &[
-    ("batch", "i64", 8, "Sequences."),
-    ("heads", "i64", 8, "Query heads."),
-    ("kv_heads", "i64", 8, "Key/value heads; divides `heads`."),
-    ("q_len", "i64", 8, "Query rows of a sequence."),
-    ("kv_len", "i64", 8, "Key rows of a sequence."),
-    (
-        "q_stride",
-        "[i64; 4]",
-        32,
-        "Strides of Q by sequence, head, row and column.",
-    ),
-    ("k_stride", "[i64; 4]", 32, "Strides of K."),
-    ("v_stride", "[i64; 4]", 32, "Strides of V."),
-    ("out_stride", "[i64; 4]", 32, "Strides of O."),
-    (
-        "lse_stride",
-        "[i64; 3]",
-        24,
-        "Strides of LSE by sequence, head and row.",
-    ),
-    ("seed", "u64", 8, "Seed of dropout."),
-    ("offset", "u32", 4, "Last word of the counter of dropout."),
-    ("training", "u32", 4, "1 where dropout acts, else 0."),
-];
 
 /// Assembles the view of a plan.
 pub(super) fn view(plan: &Plan, provenance: &Provenance) -> View {
@@ -59,23 +29,23 @@ pub(super) fn view(plan: &Plan, provenance: &Provenance) -> View {
     let function = format!("fa_{}_forward", snake_case(name));
     let round = rounding(variant);
     let elements = elements(variant, &round);
-    let (launch_fields, launch_bytes) = launch_fields(plan);
+    let (launch_fields, launch_bytes) = launch::launch_fields(plan);
     View {
         head_lines: head_lines(plan, provenance),
         imports: imports(),
-        constants: constants(plan, &emitted),
+        constants: constants::constants(plan, &emitted),
         launch_fields,
         launch_bytes,
         elements,
         qkv_element: element(variant.precision.qkv).to_owned(),
         out_element: element(variant.precision.output).to_owned(),
         out_value: rounded(variant.precision.output, "*value * weight"),
-        tensors: tensors(plan),
-        export_attribute: export_attribute(plan.symbol(), &function),
+        tensors: launch::tensors(plan),
+        export_attribute: launch::export_attribute(plan.symbol(), &function),
         function,
-        pointer_lines: pointer_lines(plan),
+        pointer_lines: launch::pointer_lines(plan),
         alignment: ALIGNMENT,
-        buffers: buffers(plan),
+        buffers: constants::buffers(plan),
         uses: uses(&emitted),
         task_values: fields(plan, plan.hoisted.task.iter()),
         has_task_values: !plan.hoisted.task.is_empty(),
@@ -95,13 +65,13 @@ pub(super) fn view(plan: &Plan, provenance: &Provenance) -> View {
         mask: emitted.mask,
         fold: emitted.fold,
         block_q: plan.blocking.block_q,
-        fixed_sizes: fixed_sizes(variant),
-        refusal_phrase: refusal_phrase(variant),
+        fixed_sizes: launch::fixed_sizes(variant),
+        refusal_phrase: launch::refusal_phrase(variant),
     }
 }
 
 /// The type of an element in emitted code.
-fn element(dtype: Dtype) -> &'static str {
+pub(super) fn element(dtype: Dtype) -> &'static str {
     match dtype {
         Dtype::Fp32 => "f32",
         Dtype::Fp16 => "Fp16",
@@ -192,273 +162,6 @@ fn head_lines(plan: &Plan, provenance: &Provenance) -> Vec<String> {
         .collect()
 }
 
-fn constants(plan: &Plan, emitted: &Emitted) -> Vec<Constant> {
-    let (variant, blocking) = (&plan.variant, plan.blocking);
-    let mut list = Vec::new();
-    let mut size = |role: &str, name: &str, value: u32| {
-        list.push(constant(role, name, "usize", &value.to_string()));
-    };
-    size("Width of Q and K rows.", "HEAD_DIM", variant.head_dim);
-    size("Width of V and O rows.", "V_HEAD_DIM", variant.v_head_dim);
-    size("Query rows of a task.", "BLOCK_Q", blocking.block_q);
-    size("Key rows of a tile.", "BLOCK_KV", blocking.block_kv);
-    size("Query rows of a micro-kernel.", "ROWS", ROWS);
-    size(
-        "Most rows that packing keys does not pay for.",
-        "FEW_ROWS",
-        FEW_ROWS,
-    );
-    size("Key rows that are packed at once.", "PANEL", blocking.panel);
-    size(
-        "Value rows that are loaded at once.",
-        "VALUE_ROWS",
-        blocking.value_rows,
-    );
-    size(
-        "Width of a value row, filled up to whole vectors.",
-        "V_COLS",
-        blocking.v_cols,
-    );
-    size("Elements that are worked on side by side.", "LANES", LANES);
-    size(
-        "The axis of rows that their elements lie on.",
-        "HEAD_AXIS",
-        3,
-    );
-    let pointers = 5 + u32::try_from(variant.tensors.len()).expect("few tensors");
-    size("Pointers of a launch.", "POINTERS", pointers);
-    for fixed in fixed_sizes(variant) {
-        let value = if fixed.field == "heads" {
-            variant.heads
-        } else {
-            variant.kv_heads
-        };
-        let role = format!("What the launch must say for `{}`.", fixed.field);
-        let value = value.expect("only fixed sizes are listed").to_string();
-        list.push(constant(&role, &fixed.constant, "i64", &value));
-    }
-    let reads_scale = emitted
-        .row
-        .iter()
-        .any(|f| f.lines.iter().any(|line| line.contains("SCALE")));
-    if plan.scaled_query || reads_scale {
-        let value = format!("{:?}", variant.scale as f32);
-        list.push(constant("Score of a unit product.", "SCALE", "f32", &value));
-    }
-    list.push(constant(
-        "Weight of a masked pair: a zero that no exponential gives.",
-        "MASKED",
-        "f32",
-        "-0.0",
-    ));
-    if let Some(dropout) = variant.dropout {
-        let role = "A pair is dropped when its 16-bit number is below.";
-        list.push(constant(
-            role,
-            "DROPOUT_THRESHOLD",
-            "u32",
-            &dropout.threshold.to_string(),
-        ));
-        let rescale = 65536.0 / (65536.0 - f64::from(dropout.threshold));
-        let value = format!("{:?}", rescale as f32);
-        list.push(constant(
-            "What a kept weight is multiplied by.",
-            "DROPOUT_RESCALE",
-            "f32",
-            &value,
-        ));
-    }
-    list.extend(offsets(plan));
-    list
-}
-
-/// First byte of each buffer, as the sum of what lies before it.
-fn offsets(plan: &Plan) -> Vec<Constant> {
-    let memory = &plan.budget.memories[0];
-    let mut list = Vec::new();
-    let mut next = "0".to_owned();
-    for buffer in &memory.buffers {
-        let name = offset_name(buffer);
-        let role = format!("First byte of `{}` in the scratch.", buffer.name);
-        list.push(constant(&role, &name, "usize", &next));
-        next = format!("{name} + {}", buffer_bytes(plan, buffer));
-    }
-    let all = format!("({next}).next_multiple_of({ALIGNMENT})");
-    list.push(constant(
-        "Bytes of the scratch of one thread.",
-        "SCRATCH_BYTES",
-        "usize",
-        &all,
-    ));
-    let l2 = memory.capacity_bytes.to_string();
-    list.push(constant(
-        "Bytes of the second-level cache of a core.",
-        "L2_BYTES",
-        "usize",
-        &l2,
-    ));
-    list
-}
-
-fn offset_name(buffer: &Buffer) -> String {
-    format!("{}_OFFSET", buffer.name.to_uppercase())
-}
-
-fn buffer_shape(buffer: &Buffer) -> Option<[&'static str; 2]> {
-    Some(match buffer.name.as_str() {
-        "q_tile" => ["BLOCK_Q", "HEAD_DIM"],
-        "key_rows" => ["PANEL", "HEAD_DIM"],
-        "key_panel" => ["HEAD_DIM", "PANEL"],
-        "s_tile" => ["BLOCK_Q", "BLOCK_KV"],
-        "value_rows" => ["VALUE_ROWS", "V_COLS"],
-        "o_acc" => ["BLOCK_Q", "V_COLS"],
-        _ => return None,
-    })
-}
-
-fn buffer_bytes(plan: &Plan, buffer: &Buffer) -> String {
-    match buffer_shape(buffer) {
-        Some([rows, cols]) => format!("{rows} * {cols} * 4"),
-        None if buffer.name == "columns" => {
-            format!("BLOCK_KV * {}", plan.column_bytes())
-        }
-        None => "BLOCK_Q * 4".to_owned(),
-    }
-}
-
-fn buffers(plan: &Plan) -> Vec<BufferView> {
-    plan.budget.memories[0]
-        .buffers
-        .iter()
-        .map(|buffer| {
-            let ty = match buffer_shape(buffer) {
-                Some([rows, cols]) => format!("[[f32; {cols}]; {rows}]"),
-                None if buffer.name == "columns" => "Columns".to_owned(),
-                None => "[f32; BLOCK_Q]".to_owned(),
-            };
-            let mut role = buffer.role.clone();
-            role[..1].make_ascii_uppercase();
-            BufferView {
-                role: format!("{role}."),
-                name: buffer.name.clone(),
-                ty,
-                offset: offset_name(buffer),
-            }
-        })
-        .collect()
-}
-
-fn constant(role: &str, name: &str, ty: &str, value: &str) -> Constant {
-    Constant {
-        role: role.to_owned(),
-        name: name.to_owned(),
-        ty: ty.to_owned(),
-        value: value.to_owned(),
-    }
-}
-
-/// The launch block: common fields, strides of captured tensors, parameters, padding.
-fn launch_fields(plan: &Plan) -> (Vec<LaunchField>, u32) {
-    let mut list: Vec<LaunchField> = Vec::new();
-    let mut offset = 0;
-    let mut push = |name: &str, ty: &str, bytes: u32, role: &str| {
-        list.push(LaunchField {
-            role: role.to_owned(),
-            name: name.to_owned(),
-            ty: ty.to_owned(),
-            offset,
-        });
-        offset += bytes;
-    };
-    for (name, ty, bytes, role) in COMMON_FIELDS {
-        push(name, ty, *bytes, role);
-    }
-    for (tensor, field) in plan.variant.tensors.iter().zip(&plan.hoisted.tensors) {
-        let role = format!(
-            "Strides of `{}`, outermost first; 0 broadcasts.",
-            tensor.name
-        );
-        push(&format!("{field}_stride"), "[i64; 4]", 32, &role);
-    }
-    for (param, field) in plan.variant.params.iter().zip(&plan.hoisted.params) {
-        let (ty, words) = match param.ty {
-            Type::Int => ("i32", "an int"),
-            Type::Float => ("f32", "a float"),
-            Type::Bool => ("u32", "a bool, 0 or 1"),
-        };
-        push(
-            field,
-            ty,
-            4,
-            &format!("Parameter `{}`, {words}.", param.name),
-        );
-    }
-    if plan.variant.params.len() % 2 == 1 {
-        push(
-            "padding",
-            "u32",
-            4,
-            "Fills the block up to whole words of 8 bytes.",
-        );
-    }
-    (list, offset)
-}
-
-fn tensors(plan: &Plan) -> Vec<TensorView> {
-    plan.variant
-        .tensors
-        .iter()
-        .zip(&plan.hoisted.tensors)
-        .zip(5..)
-        .map(|((tensor, name), pointer)| {
-            let args = [
-                format!("pointers[{pointer}]"),
-                format!("[{}]", sizes(tensor).join(", ")),
-                format!("launch.{name}_stride"),
-            ];
-            TensorView {
-                name: name.clone(),
-                element: element(tensor.dtype).to_owned(),
-                lines: text::call(16, &format!("{name}: View::new"), &args, ","),
-            }
-        })
-        .collect()
-}
-
-/// Four sizes; those of axes that a tensor does not have are 1.
-fn sizes(tensor: &Tensor) -> Vec<String> {
-    let mut list: Vec<String> = tensor.dims.iter().map(size).collect();
-    list.resize(4, "1".to_owned());
-    list
-}
-
-fn size(dim: &Dim) -> String {
-    let mut terms: Vec<String> = dim
-        .sizes
-        .iter()
-        .map(|size| {
-            match size {
-                Size::B => "batch",
-                Size::H => "heads",
-                Size::KvH => "kv_heads",
-                Size::QLen => "q_len",
-                Size::KvLen => "kv_len",
-            }
-            .to_owned()
-        })
-        .collect();
-    let sign = if dim.constant < 0 { "-" } else { "+" };
-    match (terms.is_empty(), dim.constant) {
-        (true, constant) => constant.to_string(),
-        (false, 0) => terms.join(" + "),
-        (false, constant) => {
-            let last = terms.pop().expect("not empty");
-            terms.push(format!("{last} {sign} {}", constant.unsigned_abs()));
-            terms.join(" + ")
-        }
-    }
-}
-
 fn elements(variant: &Variant, round: &RoundView) -> Elements {
     let precision = variant.precision;
     let occurs = |dtype| variant.tensors.iter().any(|tensor| tensor.dtype == dtype);
@@ -517,6 +220,7 @@ fn uses(emitted: &Emitted) -> Uses {
     let needs = emitted.needs;
     Uses {
         q_len: needs.q_len,
+        kv_len: needs.kv_len,
         q_shift: needs.q_shift,
         element: needs.element,
         exp: needs.helpers.exp,
@@ -580,52 +284,4 @@ fn levels(plan: &Plan) -> Vec<LevelView> {
             value_columns: 8,
         },
     ]
-}
-
-fn fixed_sizes(variant: &Variant) -> Vec<FixedSize> {
-    [("heads", variant.heads), ("kv_heads", variant.kv_heads)]
-        .into_iter()
-        .filter(|(_, fixed)| fixed.is_some())
-        .map(|(field, _)| FixedSize {
-            field: field.to_owned(),
-            constant: field.to_uppercase(),
-        })
-        .collect()
-}
-
-fn refusal_phrase(variant: &Variant) -> String {
-    let fields: Vec<String> = fixed_sizes(variant)
-        .into_iter()
-        .map(|fixed| format!("`{}`", fixed.field))
-        .collect();
-    if fields.is_empty() {
-        return String::new();
-    }
-    format!(", or 1 where {} is not as compiled in", fields.join(" or "))
-}
-
-fn pointer_lines(plan: &Plan) -> Vec<String> {
-    let mut names = vec!["q", "k", "v", "out", "lse"];
-    names.extend(
-        plan.variant
-            .tensors
-            .iter()
-            .map(|tensor| tensor.name.as_str()),
-    );
-    let list: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    let text = format!(
-        "`pointers` holds {}; `lse` may be null. Any split of the tasks over threads gives the same bits. \
-         Returns 0{}.",
-        list.join(", "),
-        refusal_phrase(&plan.variant)
-    );
-    text::comment("/// ", &text)
-}
-
-fn export_attribute(symbol: &str, function: &str) -> String {
-    if symbol == function {
-        "#[unsafe(no_mangle)]".to_owned()
-    } else {
-        format!("#[unsafe(export_name = \"{symbol}\")]")
-    }
 }

@@ -91,13 +91,16 @@ impl<'v> Emitter<'v> {
 
     fn note(&mut self, needs: Needs) {
         self.needs.q_len |= needs.q_len;
+        self.needs.kv_len |= needs.kv_len;
         self.needs.q_shift |= needs.q_shift;
         self.needs.element |= needs.element;
         self.needs.helpers.add(needs.helpers);
     }
 
-    fn formula(&self, id: ExprId) -> String {
-        formula(self.source.variant, self.source.exprs, id)
+    /// A comment that quotes an expression.
+    fn quote(&self, before: &str, id: ExprId) -> Vec<String> {
+        let formula = formula(self.source.variant, self.source.exprs, id);
+        text::comment("// ", &format!("{before}{formula}"))
     }
 
     /// `TaskValues`, computed once a task.
@@ -128,30 +131,28 @@ impl<'v> Emitter<'v> {
         let Some(sink) = self.source.variant.sink else {
             return;
         };
-        let doc = format!(
-            "The score of the sink, a logit without a value row: `{}`.",
-            self.formula(sink.value)
-        );
-        let needs = self.scalar_function("sink_score", &doc, sink.value, "f32");
+        let doc = "The score of the sink, a logit without a value row.";
+        let needs = self.scalar_function("sink_score", doc, sink.value, "f32");
         self.sink_args = args(needs).join(", ");
     }
 
     fn limits(&mut self) {
         let (begin, end) = (self.source.tiles.kv_begin, self.source.tiles.kv_end);
         let mut lowering = self.lowering(Kind::Scalar, &[begin, end]);
+        if self.constant(begin).is_none() {
+            lowering.extend(self.quote("begin: ", begin));
+        }
+        if !matches!(self.source.exprs.node(end), Node::Var(_) | Node::Int(_)) {
+            lowering.extend(self.quote("end: ", end));
+        }
         let first = lowering.text(begin);
         let last = lowering.text(end);
         lowering.push(format!("{}..{}", first.as_str(), last.as_str()));
         let (body, needs) = lowering.into_lines();
         self.note(needs);
-        let doc = format!(
-            "Keys that some row of the task may see: `{}` to `{}`.",
-            self.formula(begin),
-            self.formula(end)
-        );
+        let doc = text::comment("/// ", "Keys that some row of the task may see.");
         let head = text::signature("fn key_limits", &params(needs), "Range<i32>");
-        self.scalar
-            .push(function(text::comment("/// ", &doc), head, body));
+        self.scalar.push(function(doc, head, body));
         self.mask.limit_args = args(needs).join(", ");
     }
 
@@ -159,20 +160,14 @@ impl<'v> Emitter<'v> {
     fn tile_tests(&mut self) {
         let (full, empty) = (self.source.tiles.full, self.source.tiles.empty);
         if self.constant(full).is_none() {
-            let doc = format!(
-                "Whether every pair of the tile is attended: `{}`.",
-                self.formula(full)
-            );
-            let needs = self.scalar_function("tile_is_full", &doc, full, "bool");
+            let doc = "Whether every pair of the tile is attended.";
+            let needs = self.scalar_function("tile_is_full", doc, full, "bool");
             self.mask.has_full = true;
             self.mask.full_args = tile_args(needs);
         }
         if self.constant(empty).is_none() {
-            let doc = format!(
-                "Whether no pair of the tile is attended: `{}`.",
-                self.formula(empty)
-            );
-            let needs = self.scalar_function("tile_is_empty", &doc, empty, "bool");
+            let doc = "Whether no pair of the tile is attended.";
+            let needs = self.scalar_function("tile_is_empty", doc, empty, "bool");
             self.mask.has_empty = true;
             self.mask.empty_args = tile_args(needs);
         }
@@ -184,8 +179,9 @@ impl<'v> Emitter<'v> {
 
     fn scalar_function(&mut self, name: &str, doc: &str, root: ExprId, returns: &str) -> Needs {
         let mut lowering = self.lowering(Kind::Scalar, &[root]);
+        lowering.extend(self.quote("", root));
         let text = lowering.text(root);
-        lowering.push(text.as_str());
+        lowering.finish(&text);
         let (body, needs) = lowering.into_lines();
         self.note(needs);
         let head = text::signature(&format!("fn {name}"), &params(needs), returns);
@@ -239,6 +235,7 @@ impl<'v> Emitter<'v> {
             return Vec::new();
         }
         let mut lowering = self.lowering(Kind::Row, &[root]);
+        lowering.extend(self.quote("s = ", root));
         if lowering.is_lane(root) {
             let last = score_statement(&mut lowering, source.exprs, root);
             let (body, numbered) = lowering.take_lanes();
@@ -247,8 +244,8 @@ impl<'v> Emitter<'v> {
             let text = lowering.text(root);
             lowering.push(format!("scores.fill({});", text.as_str()));
         }
-        let doc = format!("s = `{}` for one row of a tile.", self.formula(root));
-        self.row_function("apply_score", &doc, lowering)
+        let doc = "Turns the products of one row of a tile into scores.";
+        self.row_function("apply_score", doc, lowering)
     }
 
     /// The mask over one row; the call that applies it.
@@ -261,6 +258,7 @@ impl<'v> Emitter<'v> {
             return Vec::new();
         }
         let mut lowering = self.lowering(Kind::Row, &[root]);
+        lowering.extend(self.quote("attend where ", root));
         let attended = lowering.text(root);
         let last = text::select(
             "*score = ",
@@ -274,11 +272,8 @@ impl<'v> Emitter<'v> {
         lines.extend(text::indented(4, &last));
         lines.push("}".to_owned());
         lowering.extend(lines);
-        let doc = format!(
-            "s = -inf for the pairs of one row that `{}` leaves out.",
-            self.formula(root)
-        );
-        let call = self.row_function("apply_mask", &doc, lowering);
+        let doc = "s = -inf for the pairs of one row that the mask leaves out.";
+        let call = self.row_function("apply_mask", doc, lowering);
         if !self.mask.has_full {
             return call;
         }

@@ -5,10 +5,12 @@
 //! `render` (view to text, by `templates/rust`).
 
 mod assemble;
+mod constants;
 mod expr;
 mod formula;
 mod functions;
 mod hoist;
+mod launch;
 mod layout;
 mod lower;
 mod names;

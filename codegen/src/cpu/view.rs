@@ -160,6 +160,8 @@ pub(super) struct Field {
 pub(super) struct Uses {
     /// `Task::q_len`.
     pub(super) q_len: bool,
+    /// `Task::kv_len`.
+    pub(super) kv_len: bool,
     /// `Task::q_shift`.
     pub(super) q_shift: bool,
     /// `View::at`.

@@ -9,6 +9,10 @@ use fa_dsl::variant::{Align, Variant};
 use super::expr::{self, Helpers, Text};
 use super::text;
 
+mod loads;
+
+pub(super) use loads::lane_loop;
+
 /// Longest expression that is not given a name of its own, characters; statements of a few of them stay within
 /// a line.
 const INLINE_CHARS: usize = 22;
@@ -47,6 +51,7 @@ pub(super) struct Needs {
     pub(super) tile: bool,
     pub(super) row: bool,
     pub(super) q_len: bool,
+    pub(super) kv_len: bool,
     pub(super) q_shift: bool,
     pub(super) element: bool,
     pub(super) helpers: Helpers,
@@ -127,6 +132,26 @@ impl<'v> Lowering<'v> {
     /// Statements outside the loop over lanes.
     pub(super) fn extend(&mut self, lines: Vec<String>) {
         self.outer.extend(lines);
+    }
+
+    /// Ends a function with its value: where that was just named, with what it was named for.
+    pub(super) fn finish(&mut self, value: &Text) {
+        let start = format!("let {} = ", value.as_str());
+        let named = self.outer.iter().rposition(|line| line.starts_with(&start));
+        let is_last = named.is_some_and(|at| {
+            self.outer[at + 1..]
+                .iter()
+                .all(|line| line.starts_with([' ', '}']))
+        });
+        match named {
+            Some(at) if is_last => {
+                self.outer[at] = self.outer[at][start.len()..].to_owned();
+                if let Some(last) = self.outer.last_mut() {
+                    last.truncate(last.len() - 1);
+                }
+            }
+            _ => self.push(value.as_str()),
+        }
     }
 
     /// All statements.
@@ -291,7 +316,10 @@ impl<'v> Lowering<'v> {
                 self.needs.q_len = true;
                 return Text::atom("task.q_len");
             }
-            Var::KvLen => return Text::atom("task.kv_len"),
+            Var::KvLen => {
+                self.needs.kv_len = true;
+                return Text::atom("task.kv_len");
+            }
             Var::QFirst => return Text::atom("task.first_row"),
             Var::KvIdx | Var::Dot | Var::Score | Var::KvFirst | Var::KvLast => {
                 unreachable!("handled by the caller")
@@ -373,147 +401,4 @@ impl<'v> Lowering<'v> {
         let lines = text::select(&start, cond.as_str(), then.as_str(), other.as_str());
         self.remember(id, lines, Text::atom(name))
     }
-
-    /// The variable that views a captured tensor.
-    fn view(&mut self, tensor: TensorId) -> String {
-        let name = self.hoisted.tensors[tensor.0 as usize].clone();
-        self.needs.task = true;
-        if self.views.insert(tensor) {
-            self.push(format!("let {name} = &task.problem.{name};"));
-        }
-        name
-    }
-
-    /// `[i, j]` of short items.
-    fn index_list(&mut self, index: &[ExprId]) -> String {
-        let items: Vec<String> = index
-            .iter()
-            .map(|id| {
-                let text = self.operand(*id);
-                let text = if text.len() > 12 {
-                    self.bind(*id, text)
-                } else {
-                    text
-                };
-                text.as_str().to_owned()
-            })
-            .collect();
-        format!("[{}]", items.join(", "))
-    }
-
-    /// Reads elements for all lanes into a buffer ahead of the loop.
-    fn lane_load(&mut self, id: ExprId) -> Text {
-        let (tensor, index) = match self.exprs.node(id) {
-            Node::Load(tensor, index, _) => (*tensor, index.clone()),
-            _ => unreachable!("only loads are read ahead"),
-        };
-        self.counter += 1;
-        let buffer = format!(
-            "{}_{}",
-            self.hoisted.tensors[tensor.0 as usize], self.counter
-        );
-        let zero = match self.exprs.ty(id) {
-            Type::Int => "0",
-            Type::Float => "0.0",
-            Type::Bool => "false",
-        };
-        let lines = self.fill(id, &index, &format!("{buffer}[..tile.cols]"));
-        self.push(format!("let mut {buffer} = [{zero}; BLOCK_KV];"));
-        self.extend(lines);
-        self.buffers.insert(id, buffer.clone());
-        self.lanes.numbered = true;
-        Text::atom(format!("{buffer}[lane]"))
-    }
-
-    /// Statements that fill `place` with the elements that a load reads, lane by lane.
-    pub(super) fn fill(&mut self, id: ExprId, index: &[ExprId], place: &str) -> Vec<String> {
-        self.needs.tile = true;
-        let Node::Load(tensor, ..) = *self.exprs.node(id) else {
-            unreachable!("only loads are read ahead")
-        };
-        let name = self.view(tensor);
-        if let Some((axis, start)) = self.run(index) {
-            let items: Vec<String> = (0..index.len())
-                .map(|at| {
-                    if at == axis {
-                        start.clone()
-                    } else {
-                        self.index_item(index[at])
-                    }
-                })
-                .collect();
-            let args = [
-                format!("[{}]", items.join(", ")),
-                axis.to_string(),
-                format!("&mut {place}"),
-            ];
-            return text::call(4, &format!("{name}.read_run"), &args, ";");
-        }
-        self.needs.element = true;
-        let saved = std::mem::take(&mut self.lanes);
-        let list = self.index_list(index);
-        let (body, numbered) = self.take_lanes();
-        self.lanes = saved;
-        let value = format!("{name}.at({list})");
-        lane_loop(
-            "value",
-            place,
-            body,
-            numbered,
-            &format!("*value = {value};"),
-        )
-    }
-
-    fn index_item(&mut self, id: ExprId) -> String {
-        let text = self.operand(id);
-        let text = if text.len() > 12 {
-            self.bind(id, text)
-        } else {
-            text
-        };
-        text.as_str().to_owned()
-    }
-
-    /// The one axis along which lanes are neighbours, and the index of the first lane on it.
-    fn run(&mut self, index: &[ExprId]) -> Option<(usize, String)> {
-        let mut lanes = (0..index.len()).filter(|at| self.is_lane(index[*at]));
-        let axis = lanes.next()?;
-        if lanes.next().is_some() {
-            return None;
-        }
-        let is_key = |id: ExprId| *self.exprs.node(id) == Node::Var(Var::KvIdx);
-        let (op, shift) = match *self.exprs.node(index[axis]) {
-            Node::Var(Var::KvIdx) => return Some((axis, "tile.first".to_owned())),
-            Node::Binary(Binary::Add, a, b) if is_key(a) && !self.is_lane(b) => (Binary::Add, b),
-            Node::Binary(Binary::Add, a, b) if is_key(b) && !self.is_lane(a) => (Binary::Add, a),
-            Node::Binary(Binary::Sub, a, b) if is_key(a) && !self.is_lane(b) => (Binary::Sub, b),
-            _ => return None,
-        };
-        let (first, shift) = (Text::atom("tile.first"), self.operand(shift));
-        let start = expr::binary(op, Type::Int, &first, &shift, &mut self.needs.helpers);
-        self.counter += 1;
-        let name = format!("start_{}", self.counter);
-        self.push(format!("let {name} = {};", start.as_str()));
-        Some((axis, name))
-    }
-}
-
-/// A loop over lanes with a last statement.
-pub(super) fn lane_loop(
-    item: &str,
-    place: &str,
-    mut body: Vec<String>,
-    numbered: bool,
-    last: &str,
-) -> Vec<String> {
-    let head = if numbered {
-        format!("for (lane, {item}) in {place}.iter_mut().enumerate() {{")
-    } else {
-        format!("for {item} in {place}.iter_mut() {{")
-    };
-    body.push(last.to_owned());
-    let mut lines = vec![head];
-    lines.extend(text::indented(4, &body));
-    lines.push("}".to_owned());
-    lines
 }
