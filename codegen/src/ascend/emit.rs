@@ -169,11 +169,8 @@ fn statement(space: Space, instr: &Instr) -> String {
             )
         }
         Op::BitNot => format!("AscendC::Not(Bits({dst}), Bits({}), 2 * {count});", args[0]),
-        Op::ShiftLeft(by) => format!(
-            "AscendC::ShiftLeft({dst}.ReinterpretCast<uint32_t>(), {}.ReinterpretCast<uint32_t>(), \
-             static_cast<uint32_t>({by}), {count});",
-            args[0]
-        ),
+        Op::ShiftLeft(by) => shift("ShiftLeft", *by, &dst, &args[0], count),
+        Op::ShiftRight(by) => shift("ShiftRight", *by, &dst, &args[0], count),
         Op::Fill(scalar) => format!("AscendC::Duplicate({dst}, {scalar}, {count});"),
         Op::Spread if space == Space::Tile => {
             format!("SpreadTile({dst}, {}, chunk);", stepped(&instr.args[0]))
@@ -183,4 +180,8 @@ fn statement(space: Space, instr: &Instr) -> String {
             args[0]
         ),
     }
+}
+
+fn shift(name: &str, by: u32, dst: &str, src: &str, count: &str) -> String {
+    format!("AscendC::{name}(Words({dst}), Words({src}), static_cast<uint32_t>({by}), {count});")
 }

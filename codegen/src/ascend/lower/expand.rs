@@ -9,6 +9,9 @@ use super::{Lowering, Value};
 /// Twice this factor takes any positive fp32 number, denormals included, to 2 or more.
 const TO_ABOVE_ONE: f32 = 3.777_893_2e22; // 2^75
 
+/// Down and up again by this, only the sign bit of an fp32 number remains.
+const SIGN_SHIFT: u32 = 31;
+
 impl Lowering<'_> {
     /// The value as an operand of an instruction of that space.
     fn arg(&mut self, space: Space, value: Value) -> Arg {
@@ -93,14 +96,19 @@ impl Lowering<'_> {
         self.apply(space, Op::Binary("Div"), vec![one, a])
     }
 
-    /// `1 - 2 / (exp(2x) + 1)`: no overflow reaches the result, and the absolute error is that of fp32 near 1.
-    fn tanh(&mut self, space: Space, a: Arg) -> Arg {
-        let doubled = self.with_scalar(space, "Muls", a, 2.0);
-        let power = self.apply(space, Op::Unary("Exp"), vec![doubled]);
-        let sum = self.with_scalar(space, "Adds", power, 1.0);
-        let two = self.arg(space, Value::Scalar(float_literal(2.0)));
-        let share = self.apply(space, Op::Binary("Div"), vec![two, sum]);
-        self.complement(space, share)
+    /// `(1 - t) / (1 + t)` with `t = exp(-2|x|)`, and the sign of x. Nothing overflows, NaN stays NaN, and the
+    /// absolute error is that of fp32 below 1: near 0 the shorter `1 - 2 / (exp(2x) + 1)` loses four times as much,
+    /// which a softcap multiplies by its cap.
+    fn tanh(&mut self, space: Space, x: Arg) -> Arg {
+        let size = self.apply(space, Op::Unary("Abs"), vec![x.clone()]);
+        let exponent = self.with_scalar(space, "Muls", size, -2.0);
+        let power = self.apply(space, Op::Unary("Exp"), vec![exponent]);
+        let below = self.complement(space, power.clone());
+        let above = self.with_scalar(space, "Adds", power, 1.0);
+        let quotient = self.apply(space, Op::Binary("Div"), vec![below, above]);
+        let sign = self.apply(space, Op::ShiftRight(SIGN_SHIFT), vec![x]);
+        let sign = self.apply(space, Op::ShiftLeft(SIGN_SHIFT), vec![sign]);
+        self.apply(space, Op::BitBinary("Or"), vec![quotient, sign])
     }
 
     pub(super) fn binary(&mut self, space: Space, op: Binary, a: ExprId, b: ExprId) -> Arg {

@@ -51,6 +51,8 @@ pub(crate) enum Op {
     BitNot,
     /// Shifts 32-bit lanes left.
     ShiftLeft(u32),
+    /// Shifts 32-bit lanes right, zeros coming in.
+    ShiftRight(u32),
     /// Fills with a scalar.
     Fill(String),
     /// Repeats a value of an outer space over the own one.

@@ -1,0 +1,10 @@
+//! The stock variants as rendered for the CPU. Written by the golden test; edit `examples/*.fa`.
+
+pub mod alibi_cpu;
+pub mod causal_gqa_cpu;
+pub mod odd_head_dim_cpu;
+pub mod plain_cpu;
+pub mod sink_window_cpu;
+pub mod sliding_window_cpu;
+pub mod softcap_causal_cpu;
+pub mod strided_cpu;
