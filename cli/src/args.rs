@@ -33,6 +33,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Show plan, budget and mask tiles of a file, or the page of a diagnostic code
     Explain(ExplainArgs),
+    /// Put files into canonical form
+    Fmt(FmtArgs),
     /// Run a variant on .npy tensors
     Run(Box<RunArgs>),
     /// Compare every backend with the f64 reference
@@ -143,6 +145,22 @@ pub(crate) struct ExplainArgs {
 
     #[command(flatten)]
     pub(crate) source: SourceArgs,
+}
+
+/// `fa-gen fmt`.
+#[derive(Debug, Args)]
+pub(crate) struct FmtArgs {
+    /// Files to format in place
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Change nothing; fail where a file is not in canonical form
+    #[arg(long)]
+    pub(crate) check: bool,
+
+    /// How results are printed
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
 }
 
 /// Backends on the command line.

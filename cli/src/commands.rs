@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod explain;
+pub(crate) mod fmt;
 pub(crate) mod generate;
 pub(crate) mod mask;
 pub(crate) mod run;

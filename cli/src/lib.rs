@@ -55,6 +55,7 @@ fn run(cli: &Cli, session: &mut Session) -> anyhow::Result<Outcome> {
     match &cli.command {
         Some(Command::Check(args)) => commands::check::run(args, session),
         Some(Command::Explain(args)) => commands::explain::run(args, session),
+        Some(Command::Fmt(args)) => commands::fmt::run(args, session),
         Some(Command::Run(args)) => commands::run::run(args, session),
         Some(Command::Verify(args)) => commands::verify::run(args, session),
         Some(Command::Targets(args)) => commands::targets::run(args, session),

@@ -231,3 +231,24 @@ fn a_target_may_be_a_file() {
     let run = folder.run(&["explain", "two.fa", "--target", "broken.toml"]);
     assert_eq!(run.code, 2);
 }
+
+#[test]
+fn fmt_rewrites_or_only_checks() {
+    let folder = Folder::with("two.fa", "attention   plain{head_dim=64;}\n");
+    let run = folder.run(&["fmt", "two.fa", "--check"]);
+    assert_eq!(run.code, 1);
+    assert_eq!(run.stdout, "two.fa is not formatted\n");
+    assert_eq!(folder.run(&["fmt", "two.fa"]).code, 0);
+    assert_eq!(folder.run(&["fmt", "two.fa", "--check"]).code, 0);
+    let text = String::from_utf8(folder.read_all(".")["two.fa"].clone()).expect("text");
+    expect![[r#"
+        attention plain {
+            head_dim = 64;
+        }
+    "#]]
+    .assert_eq(&text);
+    folder.write("bad.fa", "attention plain { head_dim = ; }\n");
+    let run = folder.run(&["fmt", "bad.fa"]);
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("FA001"), "{}", run.stderr);
+}

@@ -1,7 +1,8 @@
 //! Every backend against the f64 reference, on random inputs and on edges.
 //!
-//! The error that is allowed is twice that of a naive kernel in the same precision, plus a millionth of the
-//! largest result.
+//! The error that O is allowed is twice that of a naive kernel in the same precision, plus a millionth of the
+//! largest result. LSE, which is fp32 whatever the precision, is allowed a little more: a kernel's own `exp`, `ln`
+//! and `tanh` show there undamped, and the naive kernel has those of the host.
 
 mod case;
 mod random;
@@ -15,6 +16,11 @@ use crate::kernel::{Backend, Kernel};
 use crate::reference;
 
 pub use case::{Case, Shape, shapes};
+
+/// What is allowed beside the naive kernel's error, as a share of the largest result.
+const OUT_SHARE: f64 = 1e-6;
+/// The same for LSE: about 32 units in the last place.
+const LSE_SHARE: f64 = 4e-6;
 
 /// How far one launch is from the reference.
 #[derive(Clone, Debug, Serialize)]
@@ -52,8 +58,8 @@ pub fn compare(variant: &Variant, kernels: &[&Kernel], case: &Case) -> Result<Ve
     let checked = arguments.check(variant)?;
     let exact = reference::evaluate(variant, &checked, Arithmetic::Exact)?;
     let naive = reference::evaluate(variant, &checked, reference::same_precision(variant))?;
-    let out_allowed = allowed(&naive.out, &exact.out);
-    let lse_allowed = allowed(&naive.lse, &exact.lse);
+    let out_allowed = allowed(&naive.out, &exact.out, OUT_SHARE);
+    let lse_allowed = allowed(&naive.lse, &exact.lse, LSE_SHARE);
     let mut rows = Vec::with_capacity(kernels.len());
     for kernel in kernels {
         let (out_error, lse_error, failure) = match measure(kernel, case, &exact) {
@@ -123,8 +129,8 @@ fn error(actual: &[f64], exact: &[f64]) -> f64 {
     actual.iter().zip(exact).map(difference).fold(0.0, f64::max)
 }
 
-/// Twice the naive kernel's error on finite results, plus a millionth of the largest.
-fn allowed(naive: &[f64], exact: &[f64]) -> f64 {
+/// Twice the naive kernel's error on finite results, plus a share of the largest.
+fn allowed(naive: &[f64], exact: &[f64], share: f64) -> f64 {
     let finite = || {
         naive
             .iter()
@@ -133,5 +139,5 @@ fn allowed(naive: &[f64], exact: &[f64]) -> f64 {
     };
     let naive_error = finite().map(|(n, e)| (n - e).abs()).fold(0.0, f64::max);
     let largest = finite().map(|(_, e)| e.abs()).fold(0.0, f64::max);
-    2.0 * naive_error + 1e-6 * largest
+    2.0 * naive_error + share * largest
 }
