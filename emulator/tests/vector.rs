@@ -23,6 +23,7 @@ fn vector_instructions() {
     overflow(&module);
     pad_tails(&module);
     atomics(&module);
+    speed(&module);
 }
 
 fn static_add(module: &Module) {
@@ -264,4 +265,13 @@ fn atomics(module: &Module) {
     module.launch("atomic_sum", 4, &[Arg::Buffer(&a), Arg::Buffer(&out)]).ok();
     let expected: Vec<f32> = (0..64).map(|i| 2.0 * (1.0 + 4.0 * i as f32)).collect();
     assert_eq!(out.read::<f32>(), expected);
+}
+
+/// A lower bound that any machine keeps; the point is to notice a slow emulator.
+fn speed(module: &Module) {
+    let loops = 100;
+    let start = std::time::Instant::now();
+    module.launch("busy", 1, &[scalar(loops)]).ok();
+    let rate = f64::from(loops) * 4.0 * 8192.0 / start.elapsed().as_secs_f64() / 1e6;
+    assert!(rate > 5.0, "{rate} million lanes a second");
 }

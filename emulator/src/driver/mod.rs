@@ -152,7 +152,8 @@ type Built = (Vec<u8>, String);
 impl Job<'_> {
     fn command(&self, pass: Pass) -> Command {
         let mut command = Command::new(&self.compiler.program);
-        command.args(["-x", "c++"]);
+        // Kernels reinterpret scalars in place, which the device compiler allows.
+        command.args(["-x", "c++", "-fno-strict-aliasing"]);
         command.args(&self.config.passed_on);
         if !self.config.has_standard {
             command.arg("-std=c++17");

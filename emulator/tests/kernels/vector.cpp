@@ -365,3 +365,19 @@ extern "C" __global__ __aicore__ void atomic_sum(GM_ADDR x, GM_ADDR out)
     }
     PipeBarrier<PIPE_ALL>();
 }
+
+extern "C" __global__ __aicore__ void busy(int32_t loops)
+{
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    LocalTensor<float> x(TPosition::VECCALC, 0, 8192);
+    LocalTensor<float> y(TPosition::VECCALC, 65536, 8192);
+    LocalTensor<float> row(TPosition::VECCALC, 131072, 1024);
+    Duplicate(x, 0.5f, 8192);
+    Duplicate(row, 0.25f, 1024);
+    for (int32_t i = 0; i < loops; ++i) {
+        Sub(y, x, row, static_cast<uint64_t>(64), 128, BinaryRepeatParams(1, 1, 0, 8, 8, 1));
+        Muls(y, y, 0.5f, static_cast<uint64_t>(64), 128, UnaryRepeatParams(1, 1, 8, 8));
+        Exp(y, y, static_cast<uint64_t>(64), 128, UnaryRepeatParams(1, 1, 8, 8));
+        Cast(y.ReinterpretCast<half>(), y, RoundMode::CAST_RINT, static_cast<uint64_t>(64), 128, UnaryRepeatParams(1, 1, 4, 8));
+    }
+}
