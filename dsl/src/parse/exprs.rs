@@ -253,8 +253,10 @@ impl<'t> Builder<'t> {
         let name = parts.next().expect("the grammar starts with a name");
         let name = self.name(&name);
         let Some(brackets) = parts.next() else {
-            let kind = ExprKind::Name(name.text);
-            let expr = Expr { kind, span };
+            let expr = Expr {
+                span: name.span,
+                kind: ExprKind::Name(name.text),
+            };
             return Tall { expr, height: 1 };
         };
         let call = brackets.as_rule() == Rule::arguments;

@@ -85,7 +85,7 @@ impl<'t> Builder<'t> {
     }
 
     fn const_item(&mut self, pair: Pair<'t, Rule>) -> Option<Const> {
-        let span = self.span(&pair);
+        let span = self.trimmed(&pair);
         let (mut names, mut value) = (Vec::new(), None);
         for inner in pair.into_inner() {
             match inner.as_rule() {
@@ -105,7 +105,7 @@ impl<'t> Builder<'t> {
     }
 
     fn attention(&mut self, pair: Pair<'t, Rule>) -> Attention {
-        let span = self.span(&pair);
+        let span = self.trimmed(&pair);
         let mut attention = Attention {
             name: Name {
                 text: String::new(),
