@@ -1,5 +1,7 @@
 //! What the workspace-level tests share: where the repository is, its stock variants, and how they are rendered.
 
+pub mod harness;
+
 use std::path::{Path, PathBuf};
 
 use fa_codegen::{GeneratedFile, Plan, Provenance};

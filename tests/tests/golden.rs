@@ -44,7 +44,8 @@ fn stock_variants_render_as_committed() {
         if let Some(module) = file.path.strip_suffix(".rs") {
             modules.insert(module.to_owned());
         }
-        fs_err::create_dir_all(path.parent().expect("a file in a folder")).expect("a writable tree");
+        fs_err::create_dir_all(path.parent().expect("a file in a folder"))
+            .expect("a writable tree");
         expect_file![path].assert_eq(&file.text);
     }
     let root = home("lib.rs");
