@@ -107,7 +107,13 @@ pub(crate) enum ContainerError {
 }
 
 impl Container {
-    pub(crate) fn new(npu_arch: String, abi: u32, kernels: Vec<Kernel>, cube: Vec<u8>, vector: Vec<u8>) -> Container {
+    pub(crate) fn new(
+        npu_arch: String,
+        abi: u32,
+        kernels: Vec<Kernel>,
+        cube: Vec<u8>,
+        vector: Vec<u8>,
+    ) -> Container {
         let sha256 = digest(&cube, &vector);
         let header = Header {
             npu_arch,
@@ -117,7 +123,11 @@ impl Container {
             vector_bytes: vector.len(),
             sha256,
         };
-        Container { header, cube, vector }
+        Container {
+            header,
+            cube,
+            vector,
+        }
     }
 
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
@@ -134,17 +144,25 @@ impl Container {
         let rest = bytes.strip_prefix(MAGIC).ok_or(ContainerError::Magic)?;
         let (length, rest) = rest.split_at_checked(8).ok_or(ContainerError::Corrupt)?;
         let length = u64::from_le_bytes(length.try_into().expect("eight bytes")) as usize;
-        let (header, rest) = rest.split_at_checked(length).ok_or(ContainerError::Corrupt)?;
+        let (header, rest) = rest
+            .split_at_checked(length)
+            .ok_or(ContainerError::Corrupt)?;
         let header: Header = serde_json::from_slice(header).map_err(|_| ContainerError::Corrupt)?;
         if header.abi != crate::abi::ABI_VERSION {
             return Err(ContainerError::Version);
         }
-        let (cube, rest) = rest.split_at_checked(header.cube_bytes).ok_or(ContainerError::Corrupt)?;
+        let (cube, rest) = rest
+            .split_at_checked(header.cube_bytes)
+            .ok_or(ContainerError::Corrupt)?;
         if rest.len() != header.vector_bytes || digest(cube, rest) != header.sha256 {
             return Err(ContainerError::Corrupt);
         }
         let (cube, vector) = (cube.to_vec(), rest.to_vec());
-        Ok(Container { header, cube, vector })
+        Ok(Container {
+            header,
+            cube,
+            vector,
+        })
     }
 }
 
@@ -152,5 +170,8 @@ fn digest(cube: &[u8], vector: &[u8]) -> String {
     let mut hash = Sha256::new();
     hash.update(cube);
     hash.update(vector);
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hash.finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }

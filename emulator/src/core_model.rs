@@ -12,7 +12,9 @@ use crate::instruction::{Action, FlagId, Footprint, Instruction, Loc, Pipe};
 use crate::launch::{CoreKind, Shared};
 use crate::local::{self, Locals, Mem};
 use crate::plan::vector::Footprints;
-use crate::plan::{self, AtomicOp, Checked, Context, Operand, Registers, copy, cube, reduce, select, vector};
+use crate::plan::{
+    self, AtomicOp, Checked, Context, Operand, Registers, copy, cube, reduce, select, vector,
+};
 use crate::report::{Finding, Refusal, Severity};
 
 /// Thrown through kernel frames to stop a core; never seen by callers.
@@ -40,14 +42,21 @@ type Planned = Option<(Pipe, Action, Footprints)>;
 
 impl Core {
     pub(crate) fn new(shared: Arc<Shared>, index: usize) -> Core {
-        let target = shared.options.target.ascend().expect("options hold split-core targets");
+        let target = shared
+            .options
+            .target
+            .ascend()
+            .expect("options hold split-core targets");
         let cube = shared.cores[index].kind == CoreKind::Aic;
         let machine = Machine {
             locals: Locals::new(target, cube),
             vector: VectorState::default(),
             block: target.limits.data_block_bytes as usize,
         };
-        let registers = Registers { overflow: shared.overflow, ..Registers::default() };
+        let registers = Registers {
+            overflow: shared.overflow,
+            ..Registers::default()
+        };
         Core {
             index,
             machine,
@@ -69,7 +78,11 @@ impl Core {
         if self.aborting {
             return 0;
         }
-        let loc = Loc { file: record.file, line: record.line, call: record.name };
+        let loc = Loc {
+            file: record.file,
+            line: record.line,
+            call: record.name,
+        };
         let Some(code) = Code::from_raw(record.op) else {
             self.refuse(Pipe::S, loc, unsupported(&loc));
             return 0;
@@ -100,9 +113,19 @@ impl Core {
             Code::TPipe => self.tpipe(record),
             Code::ReduceSpr => Ok(self.machine.vector.reduced[record.p[0] as usize]),
             Code::GetCmpMask | Code::SetCmpMask => self.compare_register(code, record),
-            Code::Trap => Err(Refusal::new("trap", "the kernel executed Trap", "see the kernel")),
-            Code::SetMask | Code::MaskMode | Code::SetCtrl | Code::GetCtrl | Code::Atomic
-            | Code::SetDeqScale | Code::SetPadValue | Code::SyncBase => self.register(code, record),
+            Code::Trap => Err(Refusal::new(
+                "trap",
+                "the kernel executed Trap",
+                "see the kernel",
+            )),
+            Code::SetMask
+            | Code::MaskMode
+            | Code::SetCtrl
+            | Code::GetCtrl
+            | Code::Atomic
+            | Code::SetDeqScale
+            | Code::SetPadValue
+            | Code::SyncBase => self.register(code, record),
             Code::Init | Code::Dcci | Code::SetMode => Ok(0),
             _ => self.instruction(code, record, loc),
         }
@@ -111,13 +134,21 @@ impl Core {
     /// Plans, queues and, if nothing blocks, runs an instruction of a pipe.
     fn instruction(&mut self, code: Code, record: &RawRecord, loc: Loc) -> Checked<u64> {
         let shared = Arc::clone(&self.shared);
-        let target = shared.options.target.ascend().expect("options hold split-core targets");
-        let mut context = Context { target, registers: &mut self.registers };
+        let target = shared
+            .options
+            .target
+            .ascend()
+            .expect("options hold split-core targets");
+        let mut context = Context {
+            target,
+            registers: &mut self.registers,
+        };
         match plan_instruction(&mut context, code, record) {
             Ok(None) => Ok(0),
             Ok(Some((pipe, action, footprints))) => {
-                self.watch_limits(target, &footprints, code, record, loc);
-                Ok(self.submit(pipe, action, footprints, loc))
+                let instruction = self.record_of(pipe, action, footprints, loc);
+                self.watch_limits(target, &instruction, code, record);
+                Ok(self.submit(instruction))
             }
             Err(refusal) => {
                 self.refuse(pipe_of(code), loc, refusal);
@@ -126,10 +157,32 @@ impl Core {
         }
     }
 
-    /// Queues an instruction and lets the pipes advance; returns its value if it ran at once.
-    fn submit(&mut self, pipe: Pipe, action: Action, footprints: Footprints, loc: Loc) -> u64 {
-        let instruction = Instruction { seq: self.seq, pipe, loc, footprints, action };
+    fn record_of(
+        &mut self,
+        pipe: Pipe,
+        action: Action,
+        footprints: Footprints,
+        loc: Loc,
+    ) -> Instruction {
         self.seq += 1;
+        Instruction {
+            seq: self.seq,
+            pipe,
+            loc,
+            footprints,
+            action,
+        }
+    }
+
+    /// Queues an instruction that touches no memory.
+    fn submit_sync(&mut self, pipe: Pipe, action: Action, loc: Loc) -> u64 {
+        let instruction = self.record_of(pipe, action, [None; 4], loc);
+        self.submit(instruction)
+    }
+
+    /// Queues an instruction and lets the pipes advance; returns its value if it ran at once.
+    fn submit(&mut self, instruction: Instruction) -> u64 {
+        let pipe = instruction.pipe;
         if self.pipes[pipe.index()].is_empty() && self.ready(&instruction) {
             let value = self.run(&instruction);
             if matches!(instruction.action, Action::SetFlag(_)) {
@@ -152,7 +205,9 @@ impl Core {
     /// Runs the heads of all pipes in issue order for as long as any of them can.
     fn advance(&mut self) {
         while let Some(pipe) = self.next_pipe() {
-            let instruction = self.pipes[pipe.index()].pop_front().expect("the head is ready");
+            let instruction = self.pipes[pipe.index()]
+                .pop_front()
+                .expect("the head is ready");
             self.run(&instruction);
         }
     }
@@ -198,12 +253,21 @@ impl Core {
     }
 
     fn flag(&mut self, code: Code, record: &RawRecord, loc: Loc) -> Checked<u64> {
-        let limits = self.shared.options.target.limits.clone().expect("split-core targets have limits");
+        let limits = self
+            .shared
+            .options
+            .target
+            .limits
+            .clone()
+            .expect("split-core targets have limits");
         let id = record.p[2];
         if !(0..i64::from(limits.event_ids)).contains(&id) {
             return Err(Refusal::new(
                 "event-id",
-                format!("event id is {id}, a pair of pipes has ids 0 to {}", limits.event_ids - 1),
+                format!(
+                    "event id is {id}, a pair of pipes has ids 0 to {}",
+                    limits.event_ids - 1
+                ),
                 "use one of the existing ids",
             ));
         }
@@ -224,9 +288,9 @@ impl Core {
             id: id as u8,
         };
         if code == Code::SetFlag {
-            return Ok(self.submit(flag.source, Action::SetFlag(flag), [None; 4], loc));
+            return Ok(self.submit_sync(flag.source, Action::SetFlag(flag), loc));
         }
-        self.submit(flag.destination, Action::WaitFlag(flag), [None; 4], loc);
+        self.submit_sync(flag.destination, Action::WaitFlag(flag), loc);
         if flag.destination == Pipe::S && !self.pipes[Pipe::S.index()].is_empty() {
             self.stuck("the scalar unit waits for a flag that nothing can set any more");
         }
@@ -235,7 +299,7 @@ impl Core {
 
     fn barrier(&mut self, record: &RawRecord, loc: Loc) -> Checked<u64> {
         if let Some(pipe) = Pipe::from_raw(record.p[0]) {
-            return Ok(self.submit(pipe, Action::Barrier, [None; 4], loc));
+            return Ok(self.submit_sync(pipe, Action::Barrier, loc));
         }
         self.drained("PipeBarrier<PIPE_ALL> waits for a pipe that cannot go on");
         Ok(0)
@@ -256,8 +320,14 @@ impl Core {
     }
 
     fn report_stuck(&mut self, what: &str) {
-        let first = self.pipes.iter().filter_map(VecDeque::front).min_by_key(|head| head.seq);
-        let Some((pipe, loc)) = first.map(|head| (head.pipe, head.loc)) else { return };
+        let first = self
+            .pipes
+            .iter()
+            .filter_map(VecDeque::front)
+            .min_by_key(|head| head.seq);
+        let Some((pipe, loc)) = first.map(|head| (head.pipe, head.loc)) else {
+            return;
+        };
         let refusal = Refusal::new(
             "deadlock",
             format!("{what}: {}", self.blocked_pipes()),
@@ -273,7 +343,9 @@ impl Core {
             .filter_map(|pipe| {
                 let queue = &self.pipes[pipe.index()];
                 let head = queue.front()?;
-                let Action::WaitFlag(flag) = head.action else { return None };
+                let Action::WaitFlag(flag) = head.action else {
+                    return None;
+                };
                 Some(format!(
                     "pipe {} waits at {}:{} for {} of {}_{} with {} instruction(s) behind it",
                     pipe.name(),
@@ -295,25 +367,40 @@ impl Core {
         }
         Err(Refusal::new(
             "kernel-type",
-            format!("{what} in a kernel of type {}, which has no cross-core flags", self.shared.kernel_type),
+            format!(
+                "{what} in a kernel of type {}, which has no cross-core flags",
+                self.shared.kernel_type
+            ),
             "declare a MIX kernel type, such as KERNEL_TYPE_MIX_AIC_1_2 or KERNEL_TYPE_MIX_AIV_1_0",
         ))
     }
 
     fn cross_flag(&mut self, record: &RawRecord, loc: Loc) -> Checked<u8> {
-        let limits = self.shared.options.target.limits.clone().expect("split-core targets have limits");
+        let limits = self
+            .shared
+            .options
+            .target
+            .limits
+            .clone()
+            .expect("split-core targets have limits");
         let flag = record.p[2];
         if flag >= i64::from(limits.cross_core_flags) {
             return Err(Refusal::new(
                 "cross-core-flag",
-                format!("flag is {flag}, a core has flags 0 to {}", limits.cross_core_flags - 1),
+                format!(
+                    "flag is {flag}, a core has flags 0 to {}",
+                    limits.cross_core_flags - 1
+                ),
                 "use one of the first flags",
             ));
         }
         if flag >= i64::from(limits.user_cross_core_flags) {
             let refusal = Refusal::new(
                 "cross-core-flag-reserved",
-                format!("flag {flag} belongs to SyncAll; kernels use 0 to {}", limits.user_cross_core_flags - 1),
+                format!(
+                    "flag {flag} belongs to SyncAll; kernels use 0 to {}",
+                    limits.user_cross_core_flags - 1
+                ),
                 "use a lower flag",
             );
             self.note(Pipe::S, loc, refusal);
@@ -325,8 +412,11 @@ impl Core {
         self.require_cross("CrossCoreSetFlag")?;
         let flag = self.cross_flag(record, loc)?;
         let pipe = Pipe::from_raw(record.p[0]).expect("the headers pass pipes");
-        let action = Action::CrossSet { mode: record.p[1] as u8, flag };
-        Ok(self.submit(pipe, action, [None; 4], loc))
+        let action = Action::CrossSet {
+            mode: record.p[1] as u8,
+            flag,
+        };
+        Ok(self.submit_sync(pipe, action, loc))
     }
 
     fn cross_wait(&mut self, record: &RawRecord, loc: Loc) -> Checked<u64> {
@@ -334,7 +424,11 @@ impl Core {
         let flag = self.cross_flag(record, loc)?;
         self.seq += 1;
         let shared = Arc::clone(&self.shared);
-        if shared.wait_cross(self.index, flag, loc, self.blocked_pipes()) { Ok(0) } else { self.abort() }
+        if shared.wait_cross(self.index, flag, loc, self.blocked_pipes()) {
+            Ok(0)
+        } else {
+            self.abort()
+        }
     }
 
     fn sync_all(&mut self, record: &RawRecord, loc: Loc) -> Checked<u64> {
@@ -344,7 +438,11 @@ impl Core {
         self.drained("SyncAll waits for a pipe that cannot go on");
         self.seq += 1;
         let shared = Arc::clone(&self.shared);
-        if shared.wait_all(self.index, record.p[0] != 0, loc) { Ok(0) } else { self.abort() }
+        if shared.wait_all(self.index, record.p[0] != 0, loc) {
+            Ok(0)
+        } else {
+            self.abort()
+        }
     }
 
     /// Stops this core by unwinding through the kernel's frames.
@@ -355,7 +453,13 @@ impl Core {
 
     fn read(&mut self, record: &RawRecord) -> Checked<u64> {
         let (operand, footprint) = self.scalar_access(record, false)?;
-        let place = plan::place(&Operand { addr: footprint.start, ..operand }, &footprint)?;
+        let place = plan::place(
+            &Operand {
+                addr: footprint.start,
+                ..operand
+            },
+            &footprint,
+        )?;
         let width = operand.width();
         let (bytes, shadow) = exec::read_place(&self.machine.locals, &place, 0, width);
         if shadow.iter().any(|&state| state != 0) {
@@ -377,10 +481,23 @@ impl Core {
 
     fn write(&mut self, record: &RawRecord, loc: Loc) -> Checked<u64> {
         let (operand, footprint) = self.scalar_access(record, true)?;
-        let place = plan::place(&Operand { addr: footprint.start, ..operand }, &footprint)?;
+        let place = plan::place(
+            &Operand {
+                addr: footprint.start,
+                ..operand
+            },
+            &footprint,
+        )?;
         let width = operand.width();
         let bytes = record.scalar.to_le_bytes();
-        exec::write_place(&mut self.machine.locals, &place, 0, &bytes[..width], &[0; 8][..width], loc);
+        exec::write_place(
+            &mut self.machine.locals,
+            &place,
+            0,
+            &bytes[..width],
+            &[0; 8][..width],
+            loc,
+        );
         Ok(0)
     }
 
@@ -394,9 +511,17 @@ impl Core {
         let width = operand.width();
         let start = (record.p[0] as usize).wrapping_mul(width);
         let shared = Arc::clone(&self.shared);
-        let target = shared.options.target.ascend().expect("options hold split-core targets");
-        let context = Context { target, registers: &mut self.registers };
-        let footprint = plan::footprint(&context, &operand, start, start.wrapping_add(width), write)?;
+        let target = shared
+            .options
+            .target
+            .ascend()
+            .expect("options hold split-core targets");
+        let context = Context {
+            target,
+            registers: &mut self.registers,
+        };
+        let footprint =
+            plan::footprint(&context, &operand, start, start.wrapping_add(width), write)?;
         self.seq += 1;
         Ok((operand, footprint))
     }
@@ -408,8 +533,15 @@ impl Core {
         plan::require_mem(&operand, &[Mem::Ub])?;
         plan::require_align(&operand, REGISTER_BYTES)?;
         let shared = Arc::clone(&self.shared);
-        let target = shared.options.target.ascend().expect("options hold split-core targets");
-        let context = Context { target, registers: &mut self.registers };
+        let target = shared
+            .options
+            .target
+            .ascend()
+            .expect("options hold split-core targets");
+        let context = Context {
+            target,
+            registers: &mut self.registers,
+        };
         plan::footprint(&context, &operand, 0, REGISTER_BYTES, slot == 0)?;
         let memory = self.machine.locals.get_mut(Mem::Ub);
         let range = operand.addr..operand.addr + REGISTER_BYTES;
@@ -433,8 +565,11 @@ impl Core {
             Code::SetDeqScale => registers.deq_scale = Some(record.scalar as u16),
             Code::SetPadValue => registers.pad_value = Some(record.scalar),
             Code::SetCtrl => {
-                registers.overflow =
-                    if record.p[0] & 1 == 0 { Overflow::Saturate } else { Overflow::InfNan };
+                registers.overflow = if record.p[0] & 1 == 0 {
+                    Overflow::Saturate
+                } else {
+                    Overflow::InfNan
+                };
             }
             Code::GetCtrl => return Ok(u64::from(registers.overflow == Overflow::InfNan)),
             Code::Atomic => {
@@ -452,7 +587,10 @@ impl Core {
             _ => {
                 return Err(Refusal::new(
                     "sync-base",
-                    format!("SetSyncBaseAddr gets {:#x}, the device's address is another", record.scalar),
+                    format!(
+                        "SetSyncBaseAddr gets {:#x}, the device's address is another",
+                        record.scalar
+                    ),
                     "pass what aclrtGetHardwareSyncAddr returned",
                 ));
             }
@@ -465,14 +603,22 @@ impl Core {
         if record.p[0] == 0 {
             return Ok(0);
         }
-        let target = self.shared.options.target.ascend().expect("options hold split-core targets");
+        let target = self
+            .shared
+            .options
+            .target
+            .ascend()
+            .expect("options hold split-core targets");
         let mem = Mem::of_position(record.p[1] as u8).unwrap_or(Mem::Ub);
         let usable = local::facts(target, mem).usable_bytes;
         let used = record.p[2] as u64;
         if used > usable {
             return Err(Refusal::new(
                 "buffer-budget",
-                format!("the buffers take {used} bytes of {}, {usable} bytes are usable", mem.name()),
+                format!(
+                    "the buffers take {used} bytes of {}, {usable} bytes are usable",
+                    mem.name()
+                ),
                 "shorten the buffers or reuse one",
             ));
         }
@@ -483,15 +629,15 @@ impl Core {
     fn watch_limits(
         &mut self,
         target: Ascend<'_>,
-        footprints: &Footprints,
+        instruction: &Instruction,
         code: Code,
         record: &RawRecord,
-        loc: Loc,
     ) {
+        let loc = instruction.loc;
         let ub = &target.memory.ub;
         let scratch = ub.usable_unreserved_bytes.unwrap_or(ub.usable_bytes) - ub.usable_bytes;
         let reserved = (ub.bytes - scratch) as usize;
-        for print in footprints.iter().flatten() {
+        for print in instruction.footprints.iter().flatten() {
             self.reserved_touched |= print.mem == Mem::Ub && print.end > reserved && scratch > 0;
             if print.mem != Mem::Gm {
                 let facts = local::facts(target, print.mem);
@@ -506,7 +652,7 @@ impl Core {
                         ),
                         "keep the last bytes free; the toolchain uses them in mixed kernels",
                     );
-                    self.note(pipe_of(code), loc, refusal);
+                    self.note(instruction.pipe, loc, refusal);
                 }
             }
         }
@@ -514,7 +660,9 @@ impl Core {
         if self.reserved_needed && self.reserved_touched {
             let refusal = Refusal::new(
                 "reserved-ub",
-                format!("Select modes 1 and 2 use UB from byte {reserved}, where the kernel keeps data"),
+                format!(
+                    "Select modes 1 and 2 use UB from byte {reserved}, where the kernel keeps data"
+                ),
                 "leave the last 8 KiB of UB free, or use mode 0",
             );
             self.refuse(Pipe::V, loc, refusal);
@@ -534,11 +682,18 @@ impl Core {
     }
 
     fn record(&mut self, severity: Severity, pipe: Pipe, loc: Loc, refusal: Refusal) {
-        if !self.reported.insert((refusal.kind, loc.file as usize, loc.line)) {
+        if !self
+            .reported
+            .insert((refusal.kind, loc.file as usize, loc.line))
+        {
             return;
         }
         let call = loc.call();
-        let message = if call.is_empty() { refusal.message } else { format!("{call}: {}", refusal.message) };
+        let message = if call.is_empty() {
+            refusal.message
+        } else {
+            format!("{call}: {}", refusal.message)
+        };
         self.shared.add_finding(Finding {
             kind: refusal.kind,
             severity,
@@ -555,9 +710,16 @@ impl Core {
     pub(crate) fn finish(&mut self) {
         self.advance();
         self.report_stuck("the kernel ends while a pipe still waits");
-        for (source, destination) in Pipe::ALL.into_iter().flat_map(|a| Pipe::ALL.map(|b| (a, b))) {
+        for (source, destination) in Pipe::ALL
+            .into_iter()
+            .flat_map(|a| Pipe::ALL.map(|b| (a, b)))
+        {
             for id in 0..8 {
-                let flag = FlagId { source, destination, id };
+                let flag = FlagId {
+                    source,
+                    destination,
+                    id,
+                };
                 if let Some(loc) = self.token(flag) {
                     self.record(Severity::Error, source, loc, leftover(flag));
                 }
@@ -631,25 +793,53 @@ fn plan_instruction(context: &mut Context<'_>, code: Code, record: &RawRecord) -
         Code::ReduceRepeat | Code::ReduceBlock | Code::ReducePair => {
             on!(v, reduce::plan(context, record, code), Action::Reduce)
         }
-        Code::ReduceTensor => on!(v, reduce::plan_tensor(context, record), Action::ReduceTensor),
+        Code::ReduceTensor => on!(
+            v,
+            reduce::plan_tensor(context, record),
+            Action::ReduceTensor
+        ),
         Code::Compare | Code::Compares | Code::CompareSpr => {
-            on!(v, select::plan_compare(context, record, code), Action::Compare)
+            on!(
+                v,
+                select::plan_compare(context, record, code),
+                Action::Compare
+            )
         }
         Code::Select => on!(v, select::plan_select(context, record), Action::Select),
-        Code::Gather | Code::Gatherb => on!(v, select::plan_gather(context, record, code), Action::Gather),
-        Code::GatherMask => on!(v, select::plan_gather_mask(context, record), Action::GatherMask),
+        Code::Gather | Code::Gatherb => on!(
+            v,
+            select::plan_gather(context, record, code),
+            Action::Gather
+        ),
+        Code::GatherMask => on!(
+            v,
+            select::plan_gather_mask(context, record),
+            Action::GatherMask
+        ),
         Code::Transpose => on!(v, select::plan_transpose(context, record), Action::Shuffle),
         Code::Trans5Hd => on!(v, select::plan_5hd(context, record), Action::Shuffle),
         Code::DataCopy => routed!(copy::plan(context, record), Action::Copy),
         Code::PadOut => routed!(copy::plan_pad_out(context, record), Action::Copy),
         Code::Nd2Nz => on!(Pipe::Mte2, copy::plan_nd2nz(context, record), Action::Nd2Nz),
-        Code::PadIn => on!(Pipe::Mte2, copy::plan_pad_in(context, record), Action::PadIn),
+        Code::PadIn => on!(
+            Pipe::Mte2,
+            copy::plan_pad_in(context, record),
+            Action::PadIn
+        ),
         Code::Load2D => routed!(cube::plan_load(context, record), Action::Load),
         Code::Load2DTranspose => routed!(cube::plan_load_transpose(context, record), Action::Load),
-        Code::Load3D => on!(Pipe::Mte1, cube::plan_load3d(context, record), Action::Load3D),
+        Code::Load3D => on!(
+            Pipe::Mte1,
+            cube::plan_load3d(context, record),
+            Action::Load3D
+        ),
         Code::Fill => routed!(cube::plan_fill(context, record), Action::Fill),
         Code::Mmad => on!(Pipe::M, cube::plan_mmad(context, record), Action::Mmad),
-        Code::Fixpipe => on!(Pipe::Fix, cube::plan_fixpipe(context, record), Action::Fixpipe),
+        Code::Fixpipe => on!(
+            Pipe::Fix,
+            cube::plan_fixpipe(context, record),
+            Action::Fixpipe
+        ),
         Code::Nz2Nd => Err(Refusal::new(
             "not-emulated",
             "DataCopy from NZ in UB to ND in GM is not emulated",

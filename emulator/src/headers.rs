@@ -44,7 +44,11 @@ pub(crate) fn materialise() -> std::io::Result<PathBuf> {
         hash.update(text.as_bytes());
     }
     let digest = hash.finalize();
-    let name: String = digest.iter().take(NAME_BYTES).map(|byte| format!("{byte:02x}")).collect();
+    let name: String = digest
+        .iter()
+        .take(NAME_BYTES)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     let folder = cache_folder().join(format!("include-{name}"));
     write_to(&folder)?;
     Ok(folder)
@@ -68,8 +72,16 @@ pub(crate) fn write_to(folder: &Path) -> std::io::Result<()> {
 }
 
 fn cache_folder() -> PathBuf {
-    let home = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = |name: &str| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
     let base = home("XDG_CACHE_HOME").or_else(|| home("HOME").map(|home| home.join(".cache")));
     let folder = base.unwrap_or_else(std::env::temp_dir).join("fa-emulator");
-    if fs_err::create_dir_all(&folder).is_ok() { folder } else { std::env::temp_dir().join("fa-emulator") }
+    if fs_err::create_dir_all(&folder).is_ok() {
+        folder
+    } else {
+        std::env::temp_dir().join("fa-emulator")
+    }
 }

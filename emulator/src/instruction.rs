@@ -149,7 +149,7 @@ pub(crate) enum Action {
 /// One instruction as it sits in a pipe.
 #[derive(Debug)]
 pub(crate) struct Instruction {
-    /// Position in the core's program order, from 0.
+    /// Position in the core's program order, from 1.
     pub(crate) seq: u64,
     pub(crate) pipe: Pipe,
     pub(crate) loc: Loc,

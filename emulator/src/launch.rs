@@ -44,7 +44,11 @@ impl CoreInfo {
 enum Wait {
     /// `pipes` lists the core's own pipes that are blocked meanwhile.
     Flag { flag: u8, loc: Loc, pipes: String },
-    Barrier { aiv_only: bool, generation: u64, loc: Loc },
+    Barrier {
+        aiv_only: bool,
+        generation: u64,
+        loc: Loc,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -110,10 +114,18 @@ fn cores_of(kernel_type: KernelType, blocks: usize) -> (Vec<CoreInfo>, usize) {
     let mut cores = Vec::new();
     for block in 0..blocks {
         if aic {
-            cores.push(CoreInfo { block, sub: 0, kind: CoreKind::Aic });
+            cores.push(CoreInfo {
+                block,
+                sub: 0,
+                kind: CoreKind::Aic,
+            });
         }
         for sub in 0..aiv {
-            cores.push(CoreInfo { block, sub, kind: CoreKind::Aiv });
+            cores.push(CoreInfo {
+                block,
+                sub,
+                kind: CoreKind::Aiv,
+            });
         }
     }
     (cores, usize::from(aic) + aiv)
@@ -148,8 +160,15 @@ pub(crate) fn run(launch: Launch) -> Vec<Finding> {
     });
     let mut state = shared.lock();
     shared.pass_baton(&mut state, None);
-    while !state.status.iter().all(|status| matches!(status, Status::Done)) {
-        state = shared.finished.wait(state).unwrap_or_else(PoisonError::into_inner);
+    while !state
+        .status
+        .iter()
+        .all(|status| matches!(status, Status::Done))
+    {
+        state = shared
+            .finished
+            .wait(state)
+            .unwrap_or_else(PoisonError::into_inner);
     }
     let threads = std::mem::take(&mut state.threads);
     drop(state);
@@ -213,7 +232,13 @@ impl Shared {
     }
 
     /// Executes a cross-core set.
-    pub(crate) fn cross_set(&self, index: usize, mode: u8, flag: u8, loc: Loc) -> Result<(), Refusal> {
+    pub(crate) fn cross_set(
+        &self,
+        index: usize,
+        mode: u8,
+        flag: u8,
+        loc: Loc,
+    ) -> Result<(), Refusal> {
         let most = self.counter_max();
         let mut state = self.lock();
         state.flags[index].last_set = Some((loc.file(), loc.line()));
@@ -232,7 +257,9 @@ impl Shared {
             0 => core.kind == me.kind,
             _ => same_block(core) && core.kind == CoreKind::Aiv,
         });
-        let slot = |state: &State, core: usize| state.flags[core].pending[usize::from(mode)][usize::from(flag)];
+        let slot = |state: &State, core: usize| {
+            state.flags[core].pending[usize::from(mode)][usize::from(flag)]
+        };
         if !partners.iter().all(|&core| slot(&state, core) > 0) {
             return Ok(());
         }
@@ -247,11 +274,19 @@ impl Shared {
     }
 
     fn select(&self, keep: impl Fn(&CoreInfo) -> bool) -> Vec<usize> {
-        (0..self.cores.len()).filter(|&index| keep(&self.cores[index])).collect()
+        (0..self.cores.len())
+            .filter(|&index| keep(&self.cores[index]))
+            .collect()
     }
 
     /// Waits for a flag and takes one count of it; false when the launch stops.
-    pub(crate) fn wait_cross(self: &Arc<Self>, index: usize, flag: u8, loc: Loc, pipes: String) -> bool {
+    pub(crate) fn wait_cross(
+        self: &Arc<Self>,
+        index: usize,
+        flag: u8,
+        loc: Loc,
+        pipes: String,
+    ) -> bool {
         let mut state = self.lock();
         state = self.block(state, index, Wait::Flag { flag, loc, pipes });
         if state.stop {
@@ -279,7 +314,15 @@ impl Shared {
             state.barriers[slot] = (0, generation + 1);
             return true;
         }
-        state = self.block(state, index, Wait::Barrier { aiv_only, generation, loc });
+        state = self.block(
+            state,
+            index,
+            Wait::Barrier {
+                aiv_only,
+                generation,
+                loc,
+            },
+        );
         !state.stop
     }
 
@@ -296,7 +339,9 @@ impl Shared {
         state.status[index] = Status::Waiting(wait);
         self.pass_baton(&mut state, Some(index));
         while state.running != Some(index) {
-            state = self.wake[index].wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.wake[index]
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
         }
         state.status[index] = Status::Ready;
         state
@@ -313,7 +358,11 @@ impl Shared {
             if self.start_block(state) {
                 continue;
             }
-            if state.status.iter().all(|status| matches!(status, Status::Done | Status::Unstarted)) {
+            if state
+                .status
+                .iter()
+                .all(|status| matches!(status, Status::Done | Status::Unstarted))
+            {
                 for status in &mut state.status {
                     *status = Status::Done;
                 }
@@ -329,11 +378,13 @@ impl Shared {
     fn runnable(&self, state: &State, from: Option<usize>) -> Option<usize> {
         let count = self.cores.len();
         let first = from.map_or(0, |index| index + 1);
-        (0..count).map(|step| (first + step) % count).find(|&index| match &state.status[index] {
-            Status::Ready => true,
-            Status::Waiting(wait) => state.stop || satisfied(state, index, wait),
-            Status::Unstarted | Status::Done => false,
-        })
+        (0..count)
+            .map(|step| (first + step) % count)
+            .find(|&index| match &state.status[index] {
+                Status::Ready => true,
+                Status::Waiting(wait) => state.stop || satisfied(state, index, wait),
+                Status::Unstarted | Status::Done => false,
+            })
     }
 
     /// Starts the cores of the next block, if the chip has room for it.
@@ -341,13 +392,21 @@ impl Shared {
         if state.stop {
             return false;
         }
-        let Some(first) = state.status.iter().position(|status| matches!(status, Status::Unstarted)) else {
+        let Some(first) = state
+            .status
+            .iter()
+            .position(|status| matches!(status, Status::Unstarted))
+        else {
             return false;
         };
         let resident = state
             .status
             .chunks(self.per_block)
-            .filter(|block| block.iter().any(|status| matches!(status, Status::Ready | Status::Waiting(_))))
+            .filter(|block| {
+                block
+                    .iter()
+                    .any(|status| matches!(status, Status::Ready | Status::Waiting(_)))
+            })
             .count();
         if resident >= self.physical_blocks() {
             return false;
@@ -366,10 +425,19 @@ impl Shared {
     }
 
     fn physical_blocks(&self) -> usize {
-        let chip = self.options.target.chip.as_ref().expect("split-core targets have a chip");
+        let chip = self
+            .options
+            .target
+            .chip
+            .as_ref()
+            .expect("split-core targets have a chip");
         let cubes = chip.cube_cores as usize;
         let (aic, _) = self.kernel_type.cores();
-        if aic { cubes } else { cubes * chip.vector_cores_per_cube_core as usize }
+        if aic {
+            cubes
+        } else {
+            cubes * chip.vector_cores_per_cube_core as usize
+        }
     }
 
     /// Body of a core's thread.
@@ -377,7 +445,9 @@ impl Shared {
         {
             let mut state = self.lock();
             while state.running != Some(index) {
-                state = self.wake[index].wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = self.wake[index]
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner);
             }
         }
         if !self.lock().stop {
@@ -407,7 +477,11 @@ impl Shared {
             let reason = payload
                 .downcast_ref::<String>()
                 .cloned()
-                .or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+                .or_else(|| {
+                    payload
+                        .downcast_ref::<&str>()
+                        .map(|text| (*text).to_owned())
+                })
                 .unwrap_or_else(|| "no reason given".to_owned());
             self.add_finding(Finding {
                 kind: "internal",
@@ -427,15 +501,29 @@ impl Shared {
         let mut lines = Vec::new();
         let mut place = None;
         for (index, status) in state.status.iter().enumerate() {
-            let Status::Waiting(wait) = status else { continue };
+            let Status::Waiting(wait) = status else {
+                continue;
+            };
             let (what, loc) = self.describe(state, index, wait);
             place.get_or_insert((self.cores[index].name(), loc));
-            lines.push(format!("{} waits for {what} at {}:{}", self.cores[index].name(), loc.file(), loc.line()));
+            lines.push(format!(
+                "{} waits for {what} at {}:{}",
+                self.cores[index].name(),
+                loc.file(),
+                loc.line()
+            ));
         }
         let Some((core, loc)) = place else { return };
-        let unstarted = state.status.iter().filter(|status| matches!(status, Status::Unstarted)).count();
+        let unstarted = state
+            .status
+            .iter()
+            .filter(|status| matches!(status, Status::Unstarted))
+            .count();
         if unstarted > 0 {
-            lines.push(format!("{} block(s) wait for a free core", unstarted / self.per_block));
+            lines.push(format!(
+                "{} block(s) wait for a free core",
+                unstarted / self.per_block
+            ));
         }
         state.errors += 1;
         state.findings.push(Finding {
@@ -444,7 +532,8 @@ impl Shared {
             core,
             pipe: "S",
             message: format!("no core can run: {}", lines.join("; ")),
-            help: "set every flag as often as it is waited for, on all cores that take part".to_owned(),
+            help: "set every flag as often as it is waited for, on all cores that take part"
+                .to_owned(),
             file: loc.file(),
             line: loc.line(),
         });
@@ -465,11 +554,19 @@ impl Shared {
                 } else {
                     format!(" (set so far by {})", partial.join(", "))
                 };
-                let pipes = if pipes.is_empty() { String::new() } else { format!(" ({pipes})") };
+                let pipes = if pipes.is_empty() {
+                    String::new()
+                } else {
+                    format!(" ({pipes})")
+                };
                 (format!("cross-core flag {flag}{partial}{pipes}"), *loc)
             }
             Wait::Barrier { aiv_only, loc, .. } => {
-                let kind = if *aiv_only { "all vector cores" } else { "all cores" };
+                let kind = if *aiv_only {
+                    "all vector cores"
+                } else {
+                    "all cores"
+                };
                 let arrived = state.barriers[usize::from(!aiv_only)].0;
                 (format!("SyncAll of {kind} ({arrived} arrived)"), *loc)
             }
@@ -489,7 +586,9 @@ impl Shared {
                 let message = if count > 0 {
                     format!("cross-core flag {flag} still counts {count} when the kernel ends")
                 } else {
-                    format!("{pending} set(s) of cross-core flag {flag} found no partner when the kernel ends")
+                    format!(
+                        "{pending} set(s) of cross-core flag {flag} found no partner when the kernel ends"
+                    )
                 };
                 findings.push(self.leftover(state, index, flags, message));
             }
@@ -501,7 +600,9 @@ impl Shared {
         let me = self.cores[index];
         let setter = flags.last_set.clone().or_else(|| {
             let others = self.select(|core| core.block == me.block);
-            others.into_iter().find_map(|core| state.flags[core].last_set.clone())
+            others
+                .into_iter()
+                .find_map(|core| state.flags[core].last_set.clone())
         });
         let (file, line) = setter.unwrap_or_default();
         Finding {
@@ -520,9 +621,11 @@ impl Shared {
 fn satisfied(state: &State, index: usize, wait: &Wait) -> bool {
     match wait {
         Wait::Flag { flag, .. } => state.flags[index].counter[usize::from(*flag)] > 0,
-        Wait::Barrier { aiv_only, generation, .. } => {
-            state.barriers[usize::from(!aiv_only)].1 != *generation
-        }
+        Wait::Barrier {
+            aiv_only,
+            generation,
+            ..
+        } => state.barriers[usize::from(!aiv_only)].1 != *generation,
     }
 }
 
@@ -534,7 +637,13 @@ fn counter_full(flag: u8, most: u32, core: &str) -> Refusal {
     )
 }
 
-fn raise(state: &mut State, targets: &[usize], flag: u8, most: u32, shared: &Shared) -> Result<(), Refusal> {
+fn raise(
+    state: &mut State,
+    targets: &[usize],
+    flag: u8,
+    most: u32,
+    shared: &Shared,
+) -> Result<(), Refusal> {
     for &target in targets {
         let counter = &mut state.flags[target].counter[usize::from(flag)];
         if *counter >= most {

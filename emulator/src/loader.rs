@@ -59,7 +59,10 @@ pub(crate) fn load(bytes: &[u8]) -> Result<Binary, LoadError> {
     let folder = tempfile::tempdir()?;
     let mut libraries = Vec::new();
     let mut tables = Vec::new();
-    for (name, payload) in [("cube.so", &container.cube), ("vector.so", &container.vector)] {
+    for (name, payload) in [
+        ("cube.so", &container.cube),
+        ("vector.so", &container.vector),
+    ] {
         let path = folder.path().join(name);
         fs_err::write(&path, payload)?;
         // SAFETY: the object was made by our driver; its initialisers are those of the kernel source.
@@ -70,19 +73,31 @@ pub(crate) fn load(bytes: &[u8]) -> Result<Binary, LoadError> {
     let mut kernels = Vec::new();
     for (index, kernel) in container.header.kernels.iter().enumerate() {
         let entries = [0, 1].map(|pass: usize| tables[pass].get(index).map(|(entry, _)| *entry));
-        let symbol = tables[1].get(index).map_or_else(|| kernel.name.clone(), |(_, symbol)| symbol.clone());
-        kernels.push(LoadedKernel { symbol, kernel_type: kernel.kernel_type, entries });
+        let symbol = tables[1]
+            .get(index)
+            .map_or_else(|| kernel.name.clone(), |(_, symbol)| symbol.clone());
+        kernels.push(LoadedKernel {
+            symbol,
+            kernel_type: kernel.kernel_type,
+            entries,
+        });
     }
-    Ok(Binary { kernels, npu_arch: container.header.npu_arch, _libraries: libraries })
+    Ok(Binary {
+        kernels,
+        npu_arch: container.header.npu_arch,
+        _libraries: libraries,
+    })
 }
 
 fn bind(library: &Library) -> Result<Vec<(Entry, String)>, libloading::Error> {
     // SAFETY: the generated wrapper declares exactly this function.
-    let bind: Symbol<'_, unsafe extern "C" fn(*const Api)> = unsafe { library.get(b"fa_emu_bind\0") }?;
+    let bind: Symbol<'_, unsafe extern "C" fn(*const Api)> =
+        unsafe { library.get(b"fa_emu_bind\0") }?;
     // SAFETY: the table is static.
     unsafe { bind(&raw const table::API) };
     // SAFETY: as above.
-    let count: Symbol<'_, unsafe extern "C" fn() -> u64> = unsafe { library.get(b"fa_emu_kernel_count\0") }?;
+    let count: Symbol<'_, unsafe extern "C" fn() -> u64> =
+        unsafe { library.get(b"fa_emu_kernel_count\0") }?;
     // SAFETY: as above.
     let entry: Symbol<'_, unsafe extern "C" fn(u64) -> *const RawEntry> =
         unsafe { library.get(b"fa_emu_kernel_entry\0") }?;
@@ -92,7 +107,10 @@ fn bind(library: &Library) -> Result<Vec<(Entry, String)>, libloading::Error> {
         .map(|index| {
             // SAFETY: the index is below the count, and rows are static.
             let raw = unsafe { &*entry(index) };
-            let entry = Entry { call: raw.call, args_bytes: raw.args_bytes as usize };
+            let entry = Entry {
+                call: raw.call,
+                args_bytes: raw.args_bytes as usize,
+            };
             (entry, text(raw.source_name))
         })
         .collect())

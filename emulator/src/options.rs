@@ -53,9 +53,10 @@ impl Options {
         let target = match Target::built_in(name) {
             Some(target) => target,
             None => {
-                let text = fs_err::read_to_string(name).map_err(|_| OptionsError::UnknownTarget {
-                    name: name.to_owned(),
-                })?;
+                let text =
+                    fs_err::read_to_string(name).map_err(|_| OptionsError::UnknownTarget {
+                        name: name.to_owned(),
+                    })?;
                 Target::parse(name, &text)?
             }
         };

@@ -14,7 +14,13 @@ thread_local! {
 }
 
 /// The table handed to every kernel library.
-pub(crate) static API: Api = Api { version: ABI_VERSION, reserved: 0, issue, report, print };
+pub(crate) static API: Api = Api {
+    version: ABI_VERSION,
+    reserved: 0,
+    issue,
+    report,
+    print,
+};
 
 /// Runs `body` with `core` as the core of this thread.
 pub(crate) fn with_core<R>(core: &mut Core, body: impl FnOnce() -> R) -> R {
@@ -43,7 +49,13 @@ unsafe extern "C-unwind" fn issue(record: *const RawRecord) -> u64 {
 
 /// Kinds that the headers report; findings have static names.
 const HEADER_KINDS: [&str; 7] = [
-    "event-id", "queue-empty", "queue-full", "queue-misuse", "buffer-count", "kernel-assert", "header",
+    "event-id",
+    "queue-empty",
+    "queue-full",
+    "queue-misuse",
+    "buffer-count",
+    "kernel-assert",
+    "header",
 ];
 
 unsafe extern "C-unwind" fn report(
@@ -56,9 +68,17 @@ unsafe extern "C-unwind" fn report(
 ) {
     let _ = severity;
     let kind = text(kind);
-    let kind = HEADER_KINDS.iter().find(|known| **known == kind).copied().unwrap_or("header");
+    let kind = HEADER_KINDS
+        .iter()
+        .find(|known| **known == kind)
+        .copied()
+        .unwrap_or("header");
     let refusal = Refusal::new(kind, text(message), text(help));
-    let loc = Loc { file, line, call: ptr::null() };
+    let loc = Loc {
+        file,
+        line,
+        call: ptr::null(),
+    };
     current(|core| core.refuse(Pipe::S, loc, refusal));
 }
 

@@ -19,7 +19,10 @@ pub enum ToolkitError {
 /// A file cannot be copied or written.
 pub fn lay_out(root: &Path, library: &Path, driver: &Path) -> Result<(), ToolkitError> {
     headers::write_to(&root.join("include"))?;
-    for (folder, from, name) in [("lib64", library, "libascendcl.so"), ("bin", driver, "bisheng")] {
+    for (folder, from, name) in [
+        ("lib64", library, "libascendcl.so"),
+        ("bin", driver, "bisheng"),
+    ] {
         let folder = root.join(folder);
         fs_err::create_dir_all(&folder)?;
         fs_err::copy(from, folder.join(name))?;

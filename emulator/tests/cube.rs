@@ -21,7 +21,16 @@ struct Shape {
 impl Shape {
     fn argument(self, repeat: u32) -> Arg<'static> {
         let [m, n, k, step] = [self.m, self.n, self.k, self.k_step].map(|value| value as u32);
-        scalar([m, n, k, u32::from(self.b_is_kn), self.output, step, u32::from(self.relu), repeat])
+        scalar([
+            m,
+            n,
+            k,
+            u32::from(self.b_is_kn),
+            self.output,
+            step,
+            u32::from(self.relu),
+            repeat,
+        ])
     }
 
     /// Products summed in float over k, as the unit does.
@@ -30,7 +39,11 @@ impl Shape {
         for row in 0..self.m {
             for col in 0..self.n {
                 let sum = (0..self.k).fold(0f32, |sum, k| {
-                    let b = if self.b_is_kn { b[k * self.n + col] } else { b[col * self.k + k] };
+                    let b = if self.b_is_kn {
+                        b[k * self.n + col]
+                    } else {
+                        b[col * self.k + k]
+                    };
                     sum + a[row * self.k + k] * b
                 });
                 c.push(if self.relu { sum.max(0.0) } else { sum });
@@ -41,11 +54,51 @@ impl Shape {
 }
 
 const SHAPES: [Shape; 5] = [
-    Shape { m: 16, n: 16, k: 16, b_is_kn: false, output: 0, k_step: 64, relu: false },
-    Shape { m: 13, n: 40, k: 72, b_is_kn: false, output: 0, k_step: 32, relu: false },
-    Shape { m: 33, n: 24, k: 50, b_is_kn: true, output: 0, k_step: 32, relu: true },
-    Shape { m: 20, n: 19, k: 17, b_is_kn: false, output: 0, k_step: 64, relu: false },
-    Shape { m: 128, n: 128, k: 128, b_is_kn: true, output: 0, k_step: 64, relu: false },
+    Shape {
+        m: 16,
+        n: 16,
+        k: 16,
+        b_is_kn: false,
+        output: 0,
+        k_step: 64,
+        relu: false,
+    },
+    Shape {
+        m: 13,
+        n: 40,
+        k: 72,
+        b_is_kn: false,
+        output: 0,
+        k_step: 32,
+        relu: false,
+    },
+    Shape {
+        m: 33,
+        n: 24,
+        k: 50,
+        b_is_kn: true,
+        output: 0,
+        k_step: 32,
+        relu: true,
+    },
+    Shape {
+        m: 20,
+        n: 19,
+        k: 17,
+        b_is_kn: false,
+        output: 0,
+        k_step: 64,
+        relu: false,
+    },
+    Shape {
+        m: 128,
+        n: 128,
+        k: 128,
+        b_is_kn: true,
+        output: 0,
+        k_step: 64,
+        relu: false,
+    },
 ];
 
 #[test]
@@ -73,18 +126,53 @@ fn products(module: &Module) {
     }
 }
 
-fn check<T: Copy>(module: &Module, kernel: &str, shape: Shape, (a, b): (&[T], &[T]), float: fn(T) -> f32) {
+fn check<T: Copy>(
+    module: &Module,
+    kernel: &str,
+    shape: Shape,
+    (a, b): (&[T], &[T]),
+    float: fn(T) -> f32,
+) {
     let wide = |v: &[T]| -> Vec<f32> { v.iter().map(|v| float(*v)).collect() };
     let expected = shape.product(&wide(a), &wide(b));
-    let (a, b, c) = (Buffer::from(a), Buffer::from(b), Buffer::new(shape.m * shape.n * 4));
-    let args = [Arg::Buffer(&a), Arg::Buffer(&b), Arg::Buffer(&c), shape.argument(1)];
+    let (a, b, c) = (
+        Buffer::from(a),
+        Buffer::from(b),
+        Buffer::new(shape.m * shape.n * 4),
+    );
+    let args = [
+        Arg::Buffer(&a),
+        Arg::Buffer(&b),
+        Arg::Buffer(&c),
+        shape.argument(1),
+    ];
     module.launch(kernel, 1, &args).ok();
-    assert_eq!(c.read::<f32>(), expected, "{kernel} {}x{}x{}", shape.m, shape.n, shape.k);
+    assert_eq!(
+        c.read::<f32>(),
+        expected,
+        "{kernel} {}x{}x{}",
+        shape.m,
+        shape.n,
+        shape.k
+    );
 }
 
 fn outputs(module: &Module) {
-    let base = Shape { m: 20, n: 48, k: 32, b_is_kn: false, output: 0, k_step: 32, relu: false };
-    let half = |seed, count| -> Vec<f16> { numbers(count, seed).into_iter().map(f16::from_f32).collect() };
+    let base = Shape {
+        m: 20,
+        n: 48,
+        k: 32,
+        b_is_kn: false,
+        output: 0,
+        k_step: 32,
+        relu: false,
+    };
+    let half = |seed, count| -> Vec<f16> {
+        numbers(count, seed)
+            .into_iter()
+            .map(f16::from_f32)
+            .collect()
+    };
     let (a, b) = (half(3, base.m * base.k), half(4, base.n * base.k));
     let wide = |v: &[f16]| -> Vec<f32> { v.iter().map(|v| v.to_f32()).collect() };
     let expected = base.product(&wide(&a), &wide(&b));
@@ -94,13 +182,34 @@ fn outputs(module: &Module) {
         // Rows of the padding are not written, so the buffer starts defined.
         let c = Buffer::from(&vec![0u8; bytes]);
         let shape = Shape { output, ..base };
-        module.launch("matmul_half", 1, &[Arg::Buffer(&a), Arg::Buffer(&b), Arg::Buffer(&c), shape.argument(1)]).ok();
+        module
+            .launch(
+                "matmul_half",
+                1,
+                &[
+                    Arg::Buffer(&a),
+                    Arg::Buffer(&b),
+                    Arg::Buffer(&c),
+                    shape.argument(1),
+                ],
+            )
+            .ok();
         c
     };
     let halves = run(1, base.m * base.n * 2).read::<u16>();
-    assert!(halves.iter().zip(&expected).all(|(h, e)| *h == f16::from_f32(*e).to_bits()));
+    assert!(
+        halves
+            .iter()
+            .zip(&expected)
+            .all(|(h, e)| *h == f16::from_f32(*e).to_bits())
+    );
     let brains = run(2, base.m * base.n * 2).read::<u16>();
-    assert!(brains.iter().zip(&expected).all(|(h, e)| *h == bf16::from_f32(*e).to_bits()));
+    assert!(
+        brains
+            .iter()
+            .zip(&expected)
+            .all(|(h, e)| *h == bf16::from_f32(*e).to_bits())
+    );
     let fractal = |row: usize, col: usize| (col / 16 * m + row) * 16 + col % 16;
     let nz = run(3, m * base.n * 4).read::<f32>();
     let cells = || (0..base.m).flat_map(|row| (0..base.n).map(move |col| (row, col)));
@@ -110,19 +219,35 @@ fn outputs(module: &Module) {
     let (code, nz) = c.try_read::<u16>();
     assert_ne!(code, 0);
     fa_emulator::report::take_findings();
-    assert!(cells().all(|(r, col)| nz[fractal(r, col)] == f16::from_f32(expected[r * base.n + col]).to_bits()));
+    assert!(
+        cells()
+            .all(|(r, col)| nz[fractal(r, col)]
+                == f16::from_f32(expected[r * base.n + col]).to_bits())
+    );
 }
 
 fn integers(module: &Module) {
     let a: Vec<i8> = (0..16 * 64).map(|i| (i * 37 % 255 - 127) as i8).collect();
     let b: Vec<i8> = (0..32 * 64).map(|i| (i * 53 % 255 - 127) as i8).collect();
     let bias: Vec<i32> = (0..32).map(|i| i * 100).collect();
-    let (ga, gb, gc, gd) = (Buffer::from(&a), Buffer::from(&b), Buffer::new(1024), Buffer::from(&bias));
-    let args = [Arg::Buffer(&ga), Arg::Buffer(&gb), Arg::Buffer(&gc), Arg::Buffer(&gd)];
+    let (ga, gb, gc, gd) = (
+        Buffer::from(&a),
+        Buffer::from(&b),
+        Buffer::new(1024),
+        Buffer::from(&bias),
+    );
+    let args = [
+        Arg::Buffer(&ga),
+        Arg::Buffer(&gb),
+        Arg::Buffer(&gc),
+        Arg::Buffer(&gd),
+    ];
     module.launch("int8_dequantised", 1, &args).ok();
     for (index, bits) in gc.read::<u16>().into_iter().enumerate() {
         let (row, col) = (index / 32, index % 32);
-        let sum: i32 = (0..64).map(|k| i32::from(a[row * 64 + k]) * i32::from(b[col * 64 + k])).sum();
+        let sum: i32 = (0..64)
+            .map(|k| i32::from(a[row * 64 + k]) * i32::from(b[col * 64 + k]))
+            .sum();
         let want = f16::from_f32((sum + bias[col]) as f32 * 0.125);
         let want = want.to_f32().clamp(-65504.0, 65504.0);
         assert_eq!(f16::from_bits(bits).to_f32(), want);
@@ -132,18 +257,51 @@ fn integers(module: &Module) {
 fn barriers(module: &Module) {
     let blocks = 3;
     let counts = Buffer::from(&vec![0i32; 9 * 8]);
-    module.launch("everyone_meets", blocks, &[sync_address(), Arg::Buffer(&counts)]).ok();
-    assert!(counts.read::<i32>().chunks_exact(8).all(|slot| slot[1] == 45));
+    module
+        .launch(
+            "everyone_meets",
+            blocks,
+            &[sync_address(), Arg::Buffer(&counts)],
+        )
+        .ok();
+    assert!(
+        counts
+            .read::<i32>()
+            .chunks_exact(8)
+            .all(|slot| slot[1] == 45)
+    );
 }
 
 /// A lower bound that any machine keeps; the point is to notice a slow emulator.
 fn speed(module: &Module) {
-    let shape = Shape { m: 128, n: 128, k: 128, b_is_kn: false, output: 0, k_step: 128, relu: false };
-    let (a, b) = (Buffer::from(&vec![0u16; 128 * 128]), Buffer::from(&vec![0u16; 128 * 128]));
+    let shape = Shape {
+        m: 128,
+        n: 128,
+        k: 128,
+        b_is_kn: false,
+        output: 0,
+        k_step: 128,
+        relu: false,
+    };
+    let (a, b) = (
+        Buffer::from(&vec![0u16; 128 * 128]),
+        Buffer::from(&vec![0u16; 128 * 128]),
+    );
     let c = Buffer::new(128 * 128 * 4);
     let repeat = 64;
     let start = Instant::now();
-    module.launch("matmul_half", 1, &[Arg::Buffer(&a), Arg::Buffer(&b), Arg::Buffer(&c), shape.argument(repeat)]).ok();
+    module
+        .launch(
+            "matmul_half",
+            1,
+            &[
+                Arg::Buffer(&a),
+                Arg::Buffer(&b),
+                Arg::Buffer(&c),
+                shape.argument(repeat),
+            ],
+        )
+        .ok();
     let gflops = f64::from(repeat) * 2.0 * 128f64.powi(3) / start.elapsed().as_secs_f64() / 1e9;
     assert!(gflops > 0.2, "{gflops} GFLOP/s");
 }

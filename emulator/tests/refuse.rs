@@ -81,12 +81,21 @@ fn check(module: &Module, kernel: &str, cases: &[(i32, &str, &str)]) {
     for (which, marker, kind) in cases {
         let outcome = module.launch(kernel, 1, &[Arg::Buffer(&gm), scalar(*which)]);
         let finding = outcome.finds(kind, FILE, marker);
-        assert!(!finding.help.is_empty() && finding.core.starts_with("block 0"), "{finding:?}");
+        assert!(
+            !finding.help.is_empty() && finding.core.starts_with("block 0"),
+            "{finding:?}"
+        );
         assert_ne!(outcome.code, 0, "{marker}");
         let place = format!("refuse.cpp:{}", finding.line);
-        assert!(outcome.message.contains(&place) && outcome.message.contains("(emulated)"), "{}", outcome.message);
+        assert!(
+            outcome.message.contains(&place) && outcome.message.contains("(emulated)"),
+            "{}",
+            outcome.message
+        );
     }
-    module.launch(kernel, 1, &[Arg::Buffer(&gm), scalar(1000)]).ok();
+    module
+        .launch(kernel, 1, &[Arg::Buffer(&gm), scalar(1000)])
+        .ok();
 }
 
 fn mix(module: &Module, which: i32) -> Outcome {
@@ -107,17 +116,35 @@ fn refusals() {
 fn cross_core(module: &Module) {
     let outcome = mix(module, 0);
     assert_eq!(outcome.code, 507_014, "{}", outcome.message);
-    assert!(outcome.finds("deadlock", FILE, "// wait-forever").message.contains("cross-core flag 3"));
+    assert!(
+        outcome
+            .finds("deadlock", FILE, "// wait-forever")
+            .message
+            .contains("cross-core flag 3")
+    );
     let outcome = mix(module, 1);
     let message = &outcome.finds("deadlock", FILE, "// half-set").message;
     assert!(message.contains("set so far by block 0 aiv 0"), "{message}");
     mix(module, 2).finds("leftover-cross-core-flag", FILE, "// nobody-waits");
     let outcome = mix(module, 3);
-    assert!(outcome.finds("cross-core-counter", FILE, "// sixteenth").message.contains("15"));
+    assert!(
+        outcome
+            .finds("cross-core-counter", FILE, "// sixteenth")
+            .message
+            .contains("15")
+    );
     mix(module, 4).finds("cross-core-flag", FILE, "// no-such-flag");
     let outcome = mix(module, 5);
-    let deadlock = outcome.findings.iter().find(|finding| finding.kind == "deadlock").expect("deadlock");
-    assert!(deadlock.message.contains("2 arrived"), "{}", deadlock.message);
+    let deadlock = outcome
+        .findings
+        .iter()
+        .find(|finding| finding.kind == "deadlock")
+        .expect("deadlock");
+    assert!(
+        deadlock.message.contains("2 arrived"),
+        "{}",
+        deadlock.message
+    );
     let wrong = module.launch("refuse_mix", 1, &[scalar(64u64), scalar(100)]);
     wrong.finds("sync-base", FILE, "// sync-base");
 }
@@ -125,19 +152,36 @@ fn cross_core(module: &Module) {
 /// Garbage is reported where it reaches the host, with the store that wrote it.
 fn garbage(module: &Module) {
     let gm = Buffer::from(&[0.5f32; 1024]);
-    module.launch("refuse_vector", 1, &[Arg::Buffer(&gm), scalar(25)]).ok();
+    module
+        .launch("refuse_vector", 1, &[Arg::Buffer(&gm), scalar(25)])
+        .ok();
     let (code, _) = gm.try_read::<f32>();
     assert_ne!(code, 0);
     let findings = fa_emulator::report::take_findings();
-    let outcome = Outcome { code, message: common::last_message(), findings };
-    assert!(outcome.finds("uninitialised", FILE, "// garbage-stored").message.contains("1024 of 4096"));
+    let outcome = Outcome {
+        code,
+        message: common::last_message(),
+        findings,
+    };
+    assert!(
+        outcome
+            .finds("uninitialised", FILE, "// garbage-stored")
+            .message
+            .contains("1024 of 4096")
+    );
     let fresh = Buffer::new(64);
     let (code, _) = fresh.try_read::<f32>();
     assert_ne!(code, 0);
     let findings = fa_emulator::report::take_findings();
-    assert!(findings[0].message.contains("never written"), "{}", findings[0].message);
+    assert!(
+        findings[0].message.contains("never written"),
+        "{}",
+        findings[0].message
+    );
     let gm = Buffer::from(&[0.5f32; 1024]);
-    module.launch("refuse_cube", 1, &[Arg::Buffer(&gm), scalar(22)]).ok();
+    module
+        .launch("refuse_cube", 1, &[Arg::Buffer(&gm), scalar(22)])
+        .ok();
     assert_ne!(gm.try_read::<f32>().0, 0);
     fa_emulator::report::take_findings();
 }
@@ -154,6 +198,11 @@ fn notes(module: &Module) {
 fn bounds_of_arguments(module: &Module) {
     let gm = Buffer::from(&[0.5f32; 256]);
     let outcome = module.launch("refuse_vector", 1, &[Arg::Buffer(&gm), scalar(0)]);
-    let message = &outcome.finds("out-of-bounds", FILE, "// gm-past-end").message;
-    assert!(message.contains("4096 to 4352") && message.contains("1024 bytes"), "{message}");
+    let message = &outcome
+        .finds("out-of-bounds", FILE, "// gm-past-end")
+        .message;
+    assert!(
+        message.contains("4096 to 4352") && message.contains("1024 bytes"),
+        "{message}"
+    );
 }

@@ -36,14 +36,22 @@ struct Param {
 impl Args {
     /// A list that is already packed into slots.
     pub(crate) fn packed(bytes: &[u8]) -> Args {
-        Args { bytes: bytes.to_vec(), ..Args::default() }
+        Args {
+            bytes: bytes.to_vec(),
+            ..Args::default()
+        }
     }
 
     fn push(&mut self, data: &[u8], placeholder: Option<usize>) -> aclrtParamHandle {
         let at = self.bytes.len();
         self.bytes.extend_from_slice(data);
-        self.bytes.resize(self.bytes.len().next_multiple_of(SLOT_BYTES), 0);
-        self.params.push(Param { at, size: data.len(), placeholder });
+        self.bytes
+            .resize(self.bytes.len().next_multiple_of(SLOT_BYTES), 0);
+        self.params.push(Param {
+            at,
+            size: data.len(),
+            placeholder,
+        });
         self.params.len() as aclrtParamHandle
     }
 
@@ -55,8 +63,12 @@ impl Args {
 /// The list behind a handle, or the error to return.
 unsafe fn list<'a>(handle: aclrtArgsHandle) -> Result<&'a mut Args, aclError> {
     // SAFETY: the callers' promise that the handle is null or live.
-    unsafe { handle.cast::<Args>().as_mut() }
-        .ok_or_else(|| fail(ACL_ERROR_INVALID_PARAM, "the argument list is null (emulated)"))
+    unsafe { handle.cast::<Args>().as_mut() }.ok_or_else(|| {
+        fail(
+            ACL_ERROR_INVALID_PARAM,
+            "the argument list is null (emulated)",
+        )
+    })
 }
 
 /// Starts an argument list for a kernel.
@@ -64,7 +76,10 @@ unsafe fn list<'a>(handle: aclrtArgsHandle) -> Result<&'a mut Args, aclError> {
 /// # Safety
 /// `function` is a live kernel, `handle` is null or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn aclrtKernelArgsInit(function: aclrtFuncHandle, handle: *mut aclrtArgsHandle) -> aclError {
+pub unsafe extern "C" fn aclrtKernelArgsInit(
+    function: aclrtFuncHandle,
+    handle: *mut aclrtArgsHandle,
+) -> aclError {
     // SAFETY: the caller's promise.
     let Some(function) = (unsafe { function.cast::<Function>().as_ref() }) else {
         return fail(ACL_ERROR_INVALID_PARAM, "the kernel is null (emulated)");
@@ -92,10 +107,16 @@ pub unsafe extern "C" fn aclrtKernelArgsAppend(
         Err(code) => return code,
     };
     if args.finalised {
-        return fail(ACL_ERROR_INVALID_PARAM, "the argument list is finalised (emulated)");
+        return fail(
+            ACL_ERROR_INVALID_PARAM,
+            "the argument list is finalised (emulated)",
+        );
     }
     if param.is_null() || size == 0 {
-        return fail(ACL_ERROR_INVALID_PARAM, "an argument is null or empty (emulated)");
+        return fail(
+            ACL_ERROR_INVALID_PARAM,
+            "an argument is null or empty (emulated)",
+        );
     }
     // SAFETY: the caller's promise.
     let data = unsafe { std::slice::from_raw_parts(param.cast::<u8>(), size) };
@@ -146,7 +167,10 @@ pub unsafe extern "C" fn aclrtKernelArgsGetPlaceHolderBuffer(
         Err(code) => return code,
     };
     let Some(index) = args.param(param_handle).and_then(|param| param.placeholder) else {
-        return fail(ACL_ERROR_INVALID_PARAM, "the argument is no placeholder (emulated)");
+        return fail(
+            ACL_ERROR_INVALID_PARAM,
+            "the argument is no placeholder (emulated)",
+        );
     };
     let contents = &mut args.placeholders[index].1;
     contents.resize(size, 0);
@@ -177,7 +201,10 @@ pub unsafe extern "C" fn aclrtKernelArgsParaUpdate(
             args.bytes[found.at..found.at + size].copy_from_slice(data);
             ACL_SUCCESS
         }
-        _ => fail(ACL_ERROR_INVALID_PARAM, "no argument of that size has this handle (emulated)"),
+        _ => fail(
+            ACL_ERROR_INVALID_PARAM,
+            "no argument of that size has this handle (emulated)",
+        ),
     }
 }
 
@@ -210,5 +237,8 @@ pub(crate) unsafe fn snapshot(handle: aclrtArgsHandle) -> Result<Args, aclError>
             "aclrtKernelArgsFinalize was not called on the argument list (emulated)",
         ));
     }
-    Ok(Args { placeholders: args.placeholders.clone(), ..Args::packed(&args.bytes) })
+    Ok(Args {
+        placeholders: args.placeholders.clone(),
+        ..Args::packed(&args.bytes)
+    })
 }

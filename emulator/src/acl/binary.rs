@@ -4,7 +4,9 @@ use std::ffi::{CStr, c_char, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::acl::args::Args;
-use crate::acl::code::{ACL_ERROR_INVALID_FILE, ACL_ERROR_INVALID_PARAM, ACL_SUCCESS, aclError, fail};
+use crate::acl::code::{
+    ACL_ERROR_INVALID_FILE, ACL_ERROR_INVALID_PARAM, ACL_SUCCESS, aclError, fail,
+};
 use crate::acl::process::put;
 use crate::loader::{self, Binary, LoadedKernel};
 
@@ -17,22 +19,38 @@ pub type aclrtFuncHandle = *mut c_void;
 
 /// A binary with its functions at fixed addresses.
 struct Loaded {
-    functions: Vec<Box<Function>>,
+    functions: Box<[Function]>,
 }
 
 /// A kernel and the binary that keeps it loaded.
 pub(crate) struct Function {
     pub(crate) kernel: LoadedKernel,
     pub(crate) binary: Arc<Binary>,
-    lists: Mutex<Vec<Box<Args>>>,
+    lists: Mutex<Vec<KeptList>>,
 }
 
 impl Function {
     /// Keeps an argument list as long as the kernel and returns its address.
-    pub(crate) fn keep(&self, mut list: Box<Args>) -> *mut Args {
-        let address: *mut Args = &raw mut *list;
-        self.lists.lock().unwrap_or_else(PoisonError::into_inner).push(list);
+    pub(crate) fn keep(&self, list: Box<Args>) -> *mut Args {
+        let address = Box::into_raw(list);
+        self.lists
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(KeptList(address));
         address
+    }
+}
+
+/// An argument list that callers hold by address; freed with its kernel.
+struct KeptList(*mut Args);
+
+// SAFETY: the list is plain data; callers use its address from one thread at a time, as the API asks.
+unsafe impl Send for KeptList {}
+
+impl Drop for KeptList {
+    fn drop(&mut self) {
+        // SAFETY: came from a box, and handles die with their kernel.
+        drop(unsafe { Box::from_raw(self.0) });
     }
 }
 
@@ -51,7 +69,9 @@ pub unsafe extern "C" fn aclrtBinaryLoadFromFile(
         return fail(ACL_ERROR_INVALID_PARAM, "the path is null (emulated)");
     }
     // SAFETY: the caller's promise.
-    let path = unsafe { CStr::from_ptr(path) }.to_string_lossy().into_owned();
+    let path = unsafe { CStr::from_ptr(path) }
+        .to_string_lossy()
+        .into_owned();
     match fs_err::read(&path) {
         // SAFETY: the caller's promise.
         Ok(bytes) => unsafe { load(&bytes, &path, handle) },
@@ -75,7 +95,13 @@ pub unsafe extern "C" fn aclrtBinaryLoadFromData(
         return fail(ACL_ERROR_INVALID_PARAM, "the binary is null (emulated)");
     }
     // SAFETY: the caller's promise.
-    unsafe { load(std::slice::from_raw_parts(data.cast(), length), "data", handle) }
+    unsafe {
+        load(
+            std::slice::from_raw_parts(data.cast(), length),
+            "data",
+            handle,
+        )
+    }
 }
 
 unsafe fn load(bytes: &[u8], name: &str, handle: *mut aclrtBinHandle) -> aclError {
@@ -86,18 +112,19 @@ unsafe fn load(bytes: &[u8], name: &str, handle: *mut aclrtBinHandle) -> aclErro
             let functions = binary
                 .kernels
                 .iter()
-                .map(|kernel| {
-                    Box::new(Function {
-                        kernel: kernel.clone(),
-                        binary: Arc::clone(&binary),
-                        lists: Mutex::new(Vec::new()),
-                    })
+                .map(|kernel| Function {
+                    kernel: kernel.clone(),
+                    binary: Arc::clone(&binary),
+                    lists: Mutex::new(Vec::new()),
                 })
                 .collect();
             // SAFETY: the caller's promise.
             unsafe { put(handle, Box::into_raw(Box::new(Loaded { functions })).cast()) }
         }
-        Err(error) => fail(ACL_ERROR_INVALID_FILE, format!("{name}: {error} (emulated)")),
+        Err(error) => fail(
+            ACL_ERROR_INVALID_FILE,
+            format!("{name}: {error} (emulated)"),
+        ),
     }
 }
 
@@ -130,20 +157,37 @@ pub unsafe extern "C" fn aclrtBinaryGetFunction(
         return fail(ACL_ERROR_INVALID_PARAM, "the binary is null (emulated)");
     };
     if name.is_null() {
-        return fail(ACL_ERROR_INVALID_PARAM, "the kernel's name is null (emulated)");
+        return fail(
+            ACL_ERROR_INVALID_PARAM,
+            "the kernel's name is null (emulated)",
+        );
     }
     // SAFETY: the caller's promise.
     let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
-    match loaded.functions.iter().find(|function| function.kernel.symbol == name) {
+    match loaded
+        .functions
+        .iter()
+        .find(|function| function.kernel.symbol == name)
+    {
         // SAFETY: the caller's promise; the box keeps its address.
         Some(found) => unsafe {
-            put(function, std::ptr::from_ref::<Function>(found).cast_mut().cast())
+            put(
+                function,
+                std::ptr::from_ref::<Function>(found).cast_mut().cast(),
+            )
         },
         None => {
-            let known: Vec<&str> = loaded.functions.iter().map(|f| f.kernel.symbol.as_str()).collect();
+            let known: Vec<&str> = loaded
+                .functions
+                .iter()
+                .map(|f| f.kernel.symbol.as_str())
+                .collect();
             fail(
                 ACL_ERROR_INVALID_PARAM,
-                format!("no kernel `{name}` in the binary, it has {} (emulated)", known.join(", ")),
+                format!(
+                    "no kernel `{name}` in the binary, it has {} (emulated)",
+                    known.join(", ")
+                ),
             )
         }
     }

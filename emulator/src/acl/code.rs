@@ -48,6 +48,9 @@ pub(crate) fn take_message() -> *const std::ffi::c_char {
     let message = MESSAGE.with(|message| message.borrow_mut().take());
     SHOWN.with(|shown| {
         *shown.borrow_mut() = message;
-        shown.borrow().as_ref().map_or(std::ptr::null(), |text| text.as_ptr())
+        shown
+            .borrow()
+            .as_ref()
+            .map_or(std::ptr::null(), |text| text.as_ptr())
     })
 }

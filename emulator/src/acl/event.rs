@@ -57,7 +57,11 @@ pub unsafe extern "C" fn aclrtRecordEvent(event: aclrtEvent, stream: aclrtStream
 /// Waits for an event; it has already happened.
 #[unsafe(no_mangle)]
 pub extern "C" fn aclrtSynchronizeEvent(event: aclrtEvent) -> aclError {
-    if event.is_null() { fail(ACL_ERROR_INVALID_PARAM, "the event is null (emulated)") } else { ACL_SUCCESS }
+    if event.is_null() {
+        fail(ACL_ERROR_INVALID_PARAM, "the event is null (emulated)")
+    } else {
+        ACL_SUCCESS
+    }
 }
 
 /// Host milliseconds between two recorded events: the time the emulator took, not a device's.
@@ -65,7 +69,11 @@ pub extern "C" fn aclrtSynchronizeEvent(event: aclrtEvent) -> aclError {
 /// # Safety
 /// Both events are live, `ms` is null or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn aclrtEventElapsedTime(ms: *mut f32, start: aclrtEvent, end: aclrtEvent) -> aclError {
+pub unsafe extern "C" fn aclrtEventElapsedTime(
+    ms: *mut f32,
+    start: aclrtEvent,
+    end: aclrtEvent,
+) -> aclError {
     let time = |event: aclrtEvent| {
         // SAFETY: the caller's promise.
         let event = unsafe { event.cast::<Event>().as_ref() }?;
@@ -76,6 +84,9 @@ pub unsafe extern "C" fn aclrtEventElapsedTime(ms: *mut f32, start: aclrtEvent, 
         (Some(start), Some(end)) => unsafe {
             put(ms, end.saturating_duration_since(start).as_secs_f32() * 1e3)
         },
-        _ => fail(ACL_ERROR_INVALID_PARAM, "an event was not recorded (emulated)"),
+        _ => fail(
+            ACL_ERROR_INVALID_PARAM,
+            "an event was not recorded (emulated)",
+        ),
     }
 }

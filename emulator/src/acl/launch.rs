@@ -4,7 +4,9 @@ use std::ffi::c_void;
 
 use crate::acl::args::{self, Args, SLOT_BYTES, aclrtArgsHandle};
 use crate::acl::binary::{Function, aclrtFuncHandle};
-use crate::acl::code::{ACL_ERROR_INVALID_PARAM, ACL_ERROR_RT_PARAM_INVALID, ACL_SUCCESS, aclError, fail};
+use crate::acl::code::{
+    ACL_ERROR_INVALID_PARAM, ACL_ERROR_RT_PARAM_INVALID, ACL_SUCCESS, aclError, fail,
+};
 use crate::acl::process::{SYNC_BASE, require_device};
 use crate::acl::stream::{Stream, aclrtStream};
 use crate::device;
@@ -61,12 +63,16 @@ pub unsafe extern "C" fn aclrtLaunchKernelWithHostArgs(
 ) -> aclError {
     let _ = cfg;
     if host_args.is_null() && args_size > 0 {
-        return fail(ACL_ERROR_INVALID_PARAM, "the argument block is null (emulated)");
+        return fail(
+            ACL_ERROR_INVALID_PARAM,
+            "the argument block is null (emulated)",
+        );
     }
     let mut args = Args::default();
     if args_size > 0 {
         // SAFETY: the caller's promise.
-        args = Args::packed(unsafe { std::slice::from_raw_parts(host_args.cast::<u8>(), args_size) });
+        args =
+            Args::packed(unsafe { std::slice::from_raw_parts(host_args.cast::<u8>(), args_size) });
     }
     let infos = if placeholder_count == 0 {
         &[]
@@ -78,9 +84,13 @@ pub unsafe extern "C" fn aclrtLaunchKernelWithHostArgs(
     for info in infos {
         let data = info.data_offset as usize;
         let Some(contents) = args.bytes.get(data..) else {
-            return fail(ACL_ERROR_RT_PARAM_INVALID, "a placeholder's data lies outside the block (emulated)");
+            return fail(
+                ACL_ERROR_RT_PARAM_INVALID,
+                "a placeholder's data lies outside the block (emulated)",
+            );
         };
-        args.placeholders.push((info.addr_offset as usize, contents.to_vec()));
+        args.placeholders
+            .push((info.addr_offset as usize, contents.to_vec()));
         end = end.min(data);
     }
     args.bytes.truncate(end);
@@ -101,11 +111,17 @@ pub unsafe extern "C" fn aclrtLaunchKernel(
     stream: aclrtStream,
 ) -> aclError {
     let Some(allocation) = device::find(args_data as usize) else {
-        return fail(ACL_ERROR_RT_PARAM_INVALID, "the argument block is not in device memory (emulated)");
+        return fail(
+            ACL_ERROR_RT_PARAM_INVALID,
+            "the argument block is not in device memory (emulated)",
+        );
     };
     let offset = args_data as usize - allocation.base();
     if offset + args_size > allocation.size() {
-        return fail(ACL_ERROR_RT_PARAM_INVALID, "the argument block leaves its allocation (emulated)");
+        return fail(
+            ACL_ERROR_RT_PARAM_INVALID,
+            "the argument block leaves its allocation (emulated)",
+        );
     }
     let args = Args::packed(allocation.bytes(offset, args_size));
     // SAFETY: the caller's promise.
@@ -130,7 +146,12 @@ pub unsafe extern "C" fn aclrtLaunchKernelV2(
     unsafe { aclrtLaunchKernel(function, num_blocks, args_data, args_size, stream) }
 }
 
-unsafe fn submit(function: aclrtFuncHandle, num_blocks: u32, stream: aclrtStream, args: Args) -> aclError {
+unsafe fn submit(
+    function: aclrtFuncHandle,
+    num_blocks: u32,
+    stream: aclrtStream,
+    args: Args,
+) -> aclError {
     if let Err(code) = require_device() {
         return code;
     }
@@ -139,7 +160,10 @@ unsafe fn submit(function: aclrtFuncHandle, num_blocks: u32, stream: aclrtStream
         return fail(ACL_ERROR_INVALID_PARAM, "the kernel is null (emulated)");
     };
     if num_blocks == 0 {
-        return fail(ACL_ERROR_RT_PARAM_INVALID, "a launch of 0 blocks (emulated)");
+        return fail(
+            ACL_ERROR_RT_PARAM_INVALID,
+            "a launch of 0 blocks (emulated)",
+        );
     }
     // SAFETY: the callers' promise.
     let stream = unsafe { Stream::of(stream) };
@@ -183,12 +207,19 @@ fn prepare(function: &Function, args: Args) -> Result<(Vec<u8>, Vec<usize>), acl
     }
     let mut copies = Vec::new();
     for (slot, contents) in args.placeholders {
-        let base = device::allocate(contents.len().max(1))
-            .ok_or_else(|| fail(ACL_ERROR_RT_PARAM_INVALID, "no room for a placeholder (emulated)"))?;
+        let base = device::allocate(contents.len().max(1)).ok_or_else(|| {
+            fail(
+                ACL_ERROR_RT_PARAM_INVALID,
+                "no room for a placeholder (emulated)",
+            )
+        })?;
         let allocation = device::find(base).expect("just allocated");
         allocation.write_defined(0, &contents);
         let Some(target) = bytes.get_mut(slot..slot + SLOT_BYTES) else {
-            return Err(fail(ACL_ERROR_RT_PARAM_INVALID, "a placeholder lies outside the block (emulated)"));
+            return Err(fail(
+                ACL_ERROR_RT_PARAM_INVALID,
+                "a placeholder lies outside the block (emulated)",
+            ));
         };
         target.copy_from_slice(&(base as u64).to_le_bytes());
         copies.push(base);

@@ -28,13 +28,20 @@ const DEFAULT: i32 = 4;
 /// # Safety
 /// `dev_ptr` is null or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn aclrtMalloc(dev_ptr: *mut *mut c_void, size: usize, policy: i32) -> aclError {
+pub unsafe extern "C" fn aclrtMalloc(
+    dev_ptr: *mut *mut c_void,
+    size: usize,
+    policy: i32,
+) -> aclError {
     let _ = policy;
     if let Err(code) = require_device() {
         return code;
     }
     if size == 0 {
-        return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtMalloc of 0 bytes (emulated)");
+        return fail(
+            ACL_ERROR_RT_PARAM_INVALID,
+            "aclrtMalloc of 0 bytes (emulated)",
+        );
     }
     match device::allocate(size) {
         // SAFETY: the caller's promise.
@@ -52,12 +59,19 @@ pub extern "C" fn aclrtFree(dev_ptr: *mut c_void) -> aclError {
     if device::free(dev_ptr as usize) {
         return ACL_SUCCESS;
     }
-    fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtFree of a pointer that aclrtMalloc did not return (emulated)")
+    fail(
+        ACL_ERROR_RT_PARAM_INVALID,
+        "aclrtFree of a pointer that aclrtMalloc did not return (emulated)",
+    )
 }
 
 fn host_layout(size: usize) -> Option<Layout> {
     // The size is kept in front of the block, so that the block can be freed.
-    Layout::from_size_align(size.checked_next_multiple_of(ROUND_BYTES)? + HOST_ALIGN, HOST_ALIGN).ok()
+    Layout::from_size_align(
+        size.checked_next_multiple_of(ROUND_BYTES)? + HOST_ALIGN,
+        HOST_ALIGN,
+    )
+    .ok()
 }
 
 /// Allocates host memory for copies.
@@ -72,7 +86,10 @@ pub unsafe extern "C" fn aclrtMallocHost(host_ptr: *mut *mut c_void, size: usize
     // SAFETY: the layout is not empty.
     let block = unsafe { alloc(layout) };
     if block.is_null() {
-        return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "the host has no memory left (emulated)");
+        return fail(
+            ACL_ERROR_RT_MEMORY_ALLOCATION,
+            "the host has no memory left (emulated)",
+        );
     }
     // SAFETY: the block starts with room for the size, aligned for it.
     unsafe { block.cast::<usize>().write(size) };
@@ -87,7 +104,10 @@ pub unsafe extern "C" fn aclrtMallocHost(host_ptr: *mut *mut c_void, size: usize
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtFreeHost(host_ptr: *mut c_void) -> aclError {
     if host_ptr.is_null() {
-        return fail(ACL_ERROR_INVALID_PARAM, "aclrtFreeHost of a null pointer (emulated)");
+        return fail(
+            ACL_ERROR_INVALID_PARAM,
+            "aclrtFreeHost of a null pointer (emulated)",
+        );
     }
     // SAFETY: the caller's promise: the block starts before the pointer and holds its size.
     unsafe {
@@ -120,9 +140,16 @@ pub unsafe extern "C" fn aclrtMemcpy(
         return ACL_SUCCESS;
     }
     if dst.is_null() || src.is_null() {
-        return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtMemcpy with a null pointer (emulated)");
+        return fail(
+            ACL_ERROR_RT_PARAM_INVALID,
+            "aclrtMemcpy with a null pointer (emulated)",
+        );
     }
-    let kind = if kind == DEFAULT { infer(dst as usize, src as usize) } else { kind };
+    let kind = if kind == DEFAULT {
+        infer(dst as usize, src as usize)
+    } else {
+        kind
+    };
     match kind {
         HOST_TO_HOST => {
             // SAFETY: the caller's promise.
@@ -130,14 +157,19 @@ pub unsafe extern "C" fn aclrtMemcpy(
             ACL_SUCCESS
         }
         // SAFETY: the caller's promise.
-        HOST_TO_DEVICE => to_device(dst as usize, unsafe { std::slice::from_raw_parts(src.cast(), count) }),
+        HOST_TO_DEVICE => to_device(dst as usize, unsafe {
+            std::slice::from_raw_parts(src.cast(), count)
+        }),
         DEVICE_TO_HOST => {
             // SAFETY: the caller's promise.
             let target = unsafe { std::slice::from_raw_parts_mut(dst.cast::<u8>(), count) };
             to_host(target, src as usize)
         }
         DEVICE_TO_DEVICE => on_device(dst as usize, src as usize, count),
-        _ => fail(ACL_ERROR_RT_PARAM_INVALID, format!("copy kind {kind} does not exist (emulated)")),
+        _ => fail(
+            ACL_ERROR_RT_PARAM_INVALID,
+            format!("copy kind {kind} does not exist (emulated)"),
+        ),
     }
 }
 
@@ -151,7 +183,10 @@ fn infer(dst: usize, src: usize) -> i32 {
 }
 
 /// The allocation and offset of a device range, or the error that names both sizes.
-fn locate(addr: usize, count: usize) -> Result<(std::sync::Arc<device::Allocation>, usize), aclError> {
+fn locate(
+    addr: usize,
+    count: usize,
+) -> Result<(std::sync::Arc<device::Allocation>, usize), aclError> {
     let Some(allocation) = device::find(addr) else {
         return Err(fail(
             ACL_ERROR_RT_PARAM_INVALID,
@@ -208,14 +243,21 @@ fn to_host(dst: &mut [u8], src: usize) -> aclError {
     };
     dst.copy_from_slice(allocation.bytes(offset, dst.len()));
     let shadow = allocation.shadow(offset, dst.len());
-    let Some(first) = shadow.iter().position(|&state| state != 0) else { return ACL_SUCCESS };
+    let Some(first) = shadow.iter().position(|&state| state != 0) else {
+        return ACL_SUCCESS;
+    };
     let finding = undefined(&allocation, offset, shadow, first);
     let text = report::render(std::slice::from_ref(&finding));
     report::deliver(&[finding]);
     fail(ACL_ERROR_RT_DRV_INTERNAL_ERROR, text)
 }
 
-fn undefined(allocation: &device::Allocation, offset: usize, shadow: &[u8], first: usize) -> Finding {
+fn undefined(
+    allocation: &device::Allocation,
+    offset: usize,
+    shadow: &[u8],
+    first: usize,
+) -> Finding {
     let count = shadow.iter().filter(|&&state| state != 0).count();
     let site = allocation.site(shadow[first]);
     let origin = match &site {
@@ -259,7 +301,12 @@ pub unsafe extern "C" fn aclrtMemcpyAsync(
 
 /// Fills device memory; the bytes become defined.
 #[unsafe(no_mangle)]
-pub extern "C" fn aclrtMemset(dev_ptr: *mut c_void, max_count: usize, value: i32, count: usize) -> aclError {
+pub extern "C" fn aclrtMemset(
+    dev_ptr: *mut c_void,
+    max_count: usize,
+    value: i32,
+    count: usize,
+) -> aclError {
     if count > max_count {
         return fail(
             ACL_ERROR_RT_PARAM_INVALID,

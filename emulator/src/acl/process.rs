@@ -5,8 +5,8 @@ use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use crate::acl::code::{
-    ACL_ERROR_INVALID_PARAM, ACL_ERROR_REPEAT_INITIALIZE, ACL_ERROR_RT_CONTEXT_NULL, ACL_ERROR_RT_PARAM_INVALID,
-    ACL_ERROR_UNINITIALIZE, ACL_SUCCESS, aclError, fail, take_message,
+    ACL_ERROR_INVALID_PARAM, ACL_ERROR_REPEAT_INITIALIZE, ACL_ERROR_RT_CONTEXT_NULL,
+    ACL_ERROR_RT_PARAM_INVALID, ACL_ERROR_UNINITIALIZE, ACL_SUCCESS, aclError, fail, take_message,
 };
 use crate::device;
 use crate::dtype::Overflow;
@@ -32,7 +32,10 @@ thread_local! {
 pub unsafe extern "C" fn aclInit(config_path: *const c_char) -> aclError {
     let _ = config_path;
     if INITIALISED.swap(true, Ordering::SeqCst) {
-        return fail(ACL_ERROR_REPEAT_INITIALIZE, "aclInit was already called (emulated)");
+        return fail(
+            ACL_ERROR_REPEAT_INITIALIZE,
+            "aclInit was already called (emulated)",
+        );
     }
     ACL_SUCCESS
 }
@@ -92,7 +95,10 @@ pub unsafe extern "C" fn aclrtGetDevice(device_id: *mut i32) -> aclError {
     match DEVICE.with(Cell::get) {
         // SAFETY: the caller's promise.
         Some(device) => unsafe { put(device_id, device) },
-        None => fail(ACL_ERROR_RT_CONTEXT_NULL, "aclrtSetDevice was not called by this thread (emulated)"),
+        None => fail(
+            ACL_ERROR_RT_CONTEXT_NULL,
+            "aclrtSetDevice was not called by this thread (emulated)",
+        ),
     }
 }
 
@@ -112,13 +118,20 @@ pub(crate) fn require_device() -> Result<(), aclError> {
 /// # Safety
 /// `free` and `total` are null or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn aclrtGetMemInfo(attr: i32, free: *mut usize, total: *mut usize) -> aclError {
+pub unsafe extern "C" fn aclrtGetMemInfo(
+    attr: i32,
+    free: *mut usize,
+    total: *mut usize,
+) -> aclError {
     let _ = attr;
     let all = GLOBAL_MEMORY_BYTES as usize;
     // SAFETY: the caller's promise.
     let code = unsafe { put(free, all.saturating_sub(device::allocated_bytes())) };
+    if code != ACL_SUCCESS {
+        return code;
+    }
     // SAFETY: the caller's promise.
-    if code == ACL_SUCCESS { unsafe { put(total, all) } } else { code }
+    unsafe { put(total, all) }
 }
 
 /// A device attribute: 101 and 102 cube cores, 201 vector cores, 204 UB bytes, 301 memory, 302 L2, 601 architecture.
@@ -126,7 +139,11 @@ pub unsafe extern "C" fn aclrtGetMemInfo(attr: i32, free: *mut usize, total: *mu
 /// # Safety
 /// `value` is null or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn aclrtGetDeviceInfo(device_id: u32, attr: i32, value: *mut i64) -> aclError {
+pub unsafe extern "C" fn aclrtGetDeviceInfo(
+    device_id: u32,
+    attr: i32,
+    value: *mut i64,
+) -> aclError {
     let _ = device_id;
     let target = options::current().target;
     let ascend = target.ascend().expect("options hold split-core targets");
@@ -138,7 +155,12 @@ pub unsafe extern "C" fn aclrtGetDeviceInfo(device_id: u32, attr: i32, value: *m
         301 => GLOBAL_MEMORY_BYTES as i64,
         302 => ascend.chip.l2_bytes as i64,
         601 => i64::from(ascend.chip.npu_arch),
-        _ => return fail(ACL_ERROR_INVALID_PARAM, format!("device attribute {attr} is not emulated")),
+        _ => {
+            return fail(
+                ACL_ERROR_INVALID_PARAM,
+                format!("device attribute {attr} is not emulated"),
+            );
+        }
     };
     // SAFETY: the caller's promise.
     unsafe { put(value, found) }
@@ -154,7 +176,10 @@ pub extern "C" fn aclrtGetSocName() -> *const c_char {
 #[unsafe(no_mangle)]
 pub extern "C" fn aclrtSetDeviceSatMode(mode: i32) -> aclError {
     if !(0..=1).contains(&mode) {
-        return fail(ACL_ERROR_RT_PARAM_INVALID, format!("saturation mode {mode} does not exist (emulated)"));
+        return fail(
+            ACL_ERROR_RT_PARAM_INVALID,
+            format!("saturation mode {mode} does not exist (emulated)"),
+        );
     }
     SATURATION.store(mode, Ordering::SeqCst);
     ACL_SUCCESS
@@ -162,7 +187,11 @@ pub extern "C" fn aclrtSetDeviceSatMode(mode: i32) -> aclError {
 
 /// The overflow mode that new streams get.
 pub(crate) fn overflow_mode() -> Overflow {
-    if SATURATION.load(Ordering::SeqCst) == 0 { Overflow::Saturate } else { Overflow::InfNan }
+    if SATURATION.load(Ordering::SeqCst) == 0 {
+        Overflow::Saturate
+    } else {
+        Overflow::InfNan
+    }
 }
 
 /// Address of the cross-core flag area, for kernels that take it as an argument.
@@ -181,7 +210,10 @@ pub unsafe extern "C" fn aclrtGetHardwareSyncAddr(addr: *mut *mut c_void) -> acl
 /// `target` is null or writable.
 pub(crate) unsafe fn put<T>(target: *mut T, value: T) -> aclError {
     if target.is_null() {
-        return fail(ACL_ERROR_INVALID_PARAM, "a result pointer is null (emulated)");
+        return fail(
+            ACL_ERROR_INVALID_PARAM,
+            "a result pointer is null (emulated)",
+        );
     }
     // SAFETY: not null, and writable by the caller's promise.
     unsafe { target.write(value) };

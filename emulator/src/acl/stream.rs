@@ -20,7 +20,10 @@ pub(crate) struct Stream {
     findings: Mutex<Vec<Finding>>,
 }
 
-static DEFAULT_STREAM: Stream = Stream { overflow: None, findings: Mutex::new(Vec::new()) };
+static DEFAULT_STREAM: Stream = Stream {
+    overflow: None,
+    findings: Mutex::new(Vec::new()),
+};
 
 impl Stream {
     /// The stream behind a handle.
@@ -38,7 +41,10 @@ impl Stream {
     }
 
     pub(crate) fn add(&self, findings: Vec<Finding>) {
-        self.findings.lock().unwrap_or_else(PoisonError::into_inner).extend(findings);
+        self.findings
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(findings);
     }
 
     fn take(&self) -> Vec<Finding> {
@@ -55,7 +61,10 @@ pub unsafe extern "C" fn aclrtCreateStream(stream: *mut aclrtStream) -> aclError
     if let Err(code) = require_device() {
         return code;
     }
-    let created = Stream { overflow: Some(overflow_mode()), findings: Mutex::new(Vec::new()) };
+    let created = Stream {
+        overflow: Some(overflow_mode()),
+        findings: Mutex::new(Vec::new()),
+    };
     let handle = Box::into_raw(Box::new(created)).cast();
     // SAFETY: the caller's promise.
     let code = unsafe { put(stream, handle) };
@@ -107,7 +116,9 @@ pub unsafe extern "C" fn aclrtSynchronizeStream(stream: aclrtStream) -> aclError
     }
     report::deliver(&findings);
     let text = report::render(&findings);
-    let errors = findings.iter().filter(|finding| finding.severity == Severity::Error);
+    let errors = findings
+        .iter()
+        .filter(|finding| finding.severity == Severity::Error);
     let mut kinds = errors.map(|finding| finding.kind).peekable();
     if kinds.peek().is_none() {
         tracing::warn!(target: "fa_emulator::launch", "{text}");
@@ -126,7 +137,10 @@ pub unsafe extern "C" fn aclrtSynchronizeStream(stream: aclrtStream) -> aclError
 /// # Safety
 /// As for [`aclrtSynchronizeStream`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn aclrtSynchronizeStreamWithTimeout(stream: aclrtStream, timeout_ms: i32) -> aclError {
+pub unsafe extern "C" fn aclrtSynchronizeStreamWithTimeout(
+    stream: aclrtStream,
+    timeout_ms: i32,
+) -> aclError {
     let _ = timeout_ms;
     // SAFETY: the caller's promise.
     unsafe { aclrtSynchronizeStream(stream) }

@@ -72,7 +72,17 @@ pub enum ArgsError {
 
 /// Switches that the host compiler takes unchanged.
 const PASSED_ON: [&str; 11] = [
-    "-O0", "-O1", "-O2", "-O3", "-Os", "-g", "-Wall", "-Wextra", "-Werror", "-Wpedantic", "-w",
+    "-O0",
+    "-O1",
+    "-O2",
+    "-O3",
+    "-Os",
+    "-g",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-Wpedantic",
+    "-w",
 ];
 /// Switches that mean nothing here: the output is always one position-independent container.
 const IGNORED: [&str; 10] = [
@@ -106,7 +116,12 @@ impl Config {
         while let Some(word) = words.next() {
             let text = word.to_string_lossy().into_owned();
             let mut value = || {
-                words.next().cloned().ok_or_else(|| ArgsError::MissingValue { option: text.clone() })
+                words
+                    .next()
+                    .cloned()
+                    .ok_or_else(|| ArgsError::MissingValue {
+                        option: text.clone(),
+                    })
             };
             match text.as_str() {
                 "-x" => draft.language(&value()?.to_string_lossy())?,
@@ -127,7 +142,9 @@ impl Config {
 impl Draft {
     fn language(&mut self, language: &str) -> Result<(), ArgsError> {
         if language != "asc" {
-            return Err(ArgsError::UnknownLanguage { language: language.to_owned() });
+            return Err(ArgsError::UnknownLanguage {
+                language: language.to_owned(),
+            });
         }
         self.asc = true;
         Ok(())
@@ -151,7 +168,9 @@ impl Draft {
         } else if IGNORED.contains(&text) || text.starts_with("-l") || text.starts_with("-L") {
             // Libraries of a real toolkit have no counterpart in a container.
         } else if text.starts_with('-') {
-            return Err(ArgsError::Unknown { option: text.to_owned() });
+            return Err(ArgsError::Unknown {
+                option: text.to_owned(),
+            });
         } else {
             self.sources.push(PathBuf::from(word));
         }
@@ -160,17 +179,24 @@ impl Draft {
 
     fn finish(self) -> Result<Config, ArgsError> {
         let count = self.sources.len();
-        let [source] = <[PathBuf; 1]>::try_from(self.sources).map_err(|_| ArgsError::Sources { count })?;
+        let [source] =
+            <[PathBuf; 1]>::try_from(self.sources).map_err(|_| ArgsError::Sources { count })?;
         if !self.asc && source.extension().is_none_or(|suffix| suffix != "asc") {
-            return Err(ArgsError::Language { file: source.display().to_string() });
+            return Err(ArgsError::Language {
+                file: source.display().to_string(),
+            });
         }
         let target = options::current().target;
         let chip = target.chip.expect("split-core targets have a chip");
-        let arch = self
-            .arch
-            .ok_or_else(|| ArgsError::NoArch { expected: chip.compiler_arch.clone() })?;
+        let arch = self.arch.ok_or_else(|| ArgsError::NoArch {
+            expected: chip.compiler_arch.clone(),
+        })?;
         if arch != chip.compiler_arch {
-            return Err(ArgsError::Arch { arch, target: target.name, expected: chip.compiler_arch });
+            return Err(ArgsError::Arch {
+                arch,
+                target: target.name,
+                expected: chip.compiler_arch,
+            });
         }
         Ok(Config {
             output: self.output.unwrap_or_else(|| source.with_extension("o")),

@@ -30,7 +30,9 @@ pub enum DriverError {
     #[error(transparent)]
     Io(#[from] std::io::Error),
     /// None of the usual compilers is there.
-    #[error("no host C++ compiler found: set CXX, or install one of c++, g++, clang++ (the emulated toolkit needs it)")]
+    #[error(
+        "no host C++ compiler found: set CXX, or install one of c++, g++, clang++ (the emulated toolkit needs it)"
+    )]
     NoCompiler,
     /// The compiler refused the source; the text is its own.
     #[error("{output}")]
@@ -62,7 +64,12 @@ pub fn compile_with_diagnostics(args: &[OsString]) -> Result<String, DriverError
     let compiler = Compiler::find()?;
     let include = headers::materialise()?;
     let folder = tempfile::tempdir()?;
-    let job = Job { config: &config, compiler: &compiler, include: &include, folder: folder.path() };
+    let job = Job {
+        config: &config,
+        compiler: &compiler,
+        include: &include,
+        folder: folder.path(),
+    };
     let scanned = job.preprocess(&wrap::unit(&config.source, &source))?;
     let kernels = scan::kernels(&scanned, &include)?;
     let unit = wrap::unit_with_table(&config.source, &source, &kernels);
@@ -72,13 +79,22 @@ pub fn compile_with_diagnostics(args: &[OsString]) -> Result<String, DriverError
         output.push_str(&cube.1);
     }
     let kernels = kernels.into_iter().map(|kernel| kernel.kernel).collect();
-    let container = Container::new(config.npu_arch.clone(), ABI_VERSION, kernels, cube.0, vector.0);
+    let container = Container::new(
+        config.npu_arch.clone(),
+        ABI_VERSION,
+        kernels,
+        cube.0,
+        vector.0,
+    );
     write_atomically(&config.output, &container.to_bytes())?;
     Ok(output)
 }
 
 fn write_atomically(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let temporary = tempfile::NamedTempFile::new_in(folder)?;
     fs_err::write(temporary.path(), bytes)?;
     temporary.persist(path).map_err(|error| error.error)?;
@@ -101,7 +117,10 @@ impl Compiler {
         for program in candidates {
             if let Ok(answer) = Command::new(&program).arg("--version").output() {
                 let text = String::from_utf8_lossy(&answer.stdout).to_lowercase();
-                return Ok(Compiler { program, is_clang: text.contains("clang") });
+                return Ok(Compiler {
+                    program,
+                    is_clang: text.contains("clang"),
+                });
             }
         }
         Err(DriverError::NoCompiler)
@@ -166,7 +185,9 @@ impl Job<'_> {
             command.arg("-DFA_EMU_NO_RESERVED_UB=1");
         }
         command.arg("-isystem").arg(self.include);
-        command.arg("-iquote").arg(source_folder(&self.config.source));
+        command
+            .arg("-iquote")
+            .arg(source_folder(&self.config.source));
         command
     }
 
@@ -176,7 +197,9 @@ impl Job<'_> {
         command.args(["-DFA_EMU_SCAN=1", "-E"]).arg(&path);
         let answer = command.output()?;
         if !answer.status.success() {
-            return Err(DriverError::Compiler { output: text(&answer.stderr) });
+            return Err(DriverError::Compiler {
+                output: text(&answer.stderr),
+            });
         }
         Ok(text(&answer.stdout))
     }
@@ -197,7 +220,13 @@ impl Job<'_> {
     fn build(&self, path: &Path, pass: Pass) -> Result<Built, DriverError> {
         let object = self.folder.join(pass.file()).with_extension("so");
         let mut command = self.command(pass);
-        command.args(["-fPIC", "-shared", "-fvisibility=hidden", "-fexceptions", "-ffp-contract=off"]);
+        command.args([
+            "-fPIC",
+            "-shared",
+            "-fvisibility=hidden",
+            "-fexceptions",
+            "-ffp-contract=off",
+        ]);
         if !self.compiler.is_clang {
             command.arg("-fno-gnu-unique");
         }

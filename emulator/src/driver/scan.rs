@@ -25,7 +25,9 @@ pub enum ScanError {
         kernel: String,
     },
     /// A kernel declares a type that split-core chips do not have.
-    #[error("emulated bisheng: kernel `{kernel}` declares type `{name}`, which this chip does not have")]
+    #[error(
+        "emulated bisheng: kernel `{kernel}` declares type `{name}`, which this chip does not have"
+    )]
     Type {
         /// The kernel's name.
         kernel: String,
@@ -63,8 +65,13 @@ pub(crate) fn kernels(preprocessed: &str, include: &Path) -> Result<Vec<FoundKer
             ";" => statement = index + 1,
             MARK => {
                 if let Some(kernel) = kernel_at(&tokens, statement, index, &scopes, fallback)? {
-                    if found.iter().any(|known| known.kernel.name == kernel.kernel.name) {
-                        return Err(ScanError::Duplicate { kernel: kernel.kernel.name });
+                    if found
+                        .iter()
+                        .any(|known| known.kernel.name == kernel.kernel.name)
+                    {
+                        return Err(ScanError::Duplicate {
+                            kernel: kernel.kernel.name,
+                        });
                     }
                     found.push(kernel);
                 }
@@ -72,7 +79,11 @@ pub(crate) fn kernels(preprocessed: &str, include: &Path) -> Result<Vec<FoundKer
             _ => {}
         }
     }
-    if found.is_empty() { Err(ScanError::None) } else { Ok(found) }
+    if found.is_empty() {
+        Err(ScanError::None)
+    } else {
+        Ok(found)
+    }
 }
 
 /// The lines that do not come from our headers or the system's.
@@ -136,11 +147,15 @@ fn kernel_at(
     scopes: &[Option<String>],
     fallback: KernelType,
 ) -> Result<Option<FoundKernel>, ScanError> {
-    let Some(open) = (mark..tokens.len()).find(|&index| tokens[index] == "(" && is_signature(tokens, index)) else {
+    let Some(open) =
+        (mark..tokens.len()).find(|&index| tokens[index] == "(" && is_signature(tokens, index))
+    else {
         return Ok(None);
     };
     let name = tokens[open - 1].to_owned();
-    let Some(close) = matching(tokens, open, "(", ")") else { return Ok(None) };
+    let Some(close) = matching(tokens, open, "(", ")") else {
+        return Ok(None);
+    };
     let Some(body) = (close..tokens.len()).find(|&index| matches!(tokens[index], "{" | ";")) else {
         return Ok(None);
     };
@@ -156,7 +171,10 @@ fn kernel_at(
     let mut qualified: Vec<&str> = scopes.iter().flatten().map(String::as_str).collect();
     qualified.push(&name);
     let qualified = qualified.join("::");
-    Ok(Some(FoundKernel { kernel: Kernel { name, kernel_type }, qualified }))
+    Ok(Some(FoundKernel {
+        kernel: Kernel { name, kernel_type },
+        qualified,
+    }))
 }
 
 /// Whether `void NAME (` ends at this parenthesis.
@@ -180,11 +198,16 @@ fn matching(tokens: &[&str], open: usize, opener: &str, closer: &str) -> Option<
 }
 
 fn declared(name: &str, head: &[&str], body: &[&str]) -> Result<Option<KernelType>, ScanError> {
-    let refuse = |declared: String| ScanError::Type { kernel: name.to_owned(), name: declared };
+    let refuse = |declared: String| ScanError::Type {
+        kernel: name.to_owned(),
+        name: declared,
+    };
     if let Some(at) = body.iter().position(|&token| token == "fa_emu_scan_type") {
         let close = matching(body, at + 1, "(", ")").unwrap_or(at + 2);
         let declared = body[at + 2..close].concat();
-        return KernelType::from_name(&declared).map(Some).ok_or_else(|| refuse(declared));
+        return KernelType::from_name(&declared)
+            .map(Some)
+            .ok_or_else(|| refuse(declared));
     }
     if let Some(at) = head.iter().position(|&token| token == "fa_emu_scan_mix") {
         let part = |offset: usize| head.get(at + offset).copied().unwrap_or("");
@@ -195,7 +218,9 @@ fn declared(name: &str, head: &[&str], body: &[&str]) -> Result<Option<KernelTyp
     if head.contains(&"fa_emu_scan_cube") {
         return Ok(Some(KernelType::AicOnly));
     }
-    Ok(head.contains(&"fa_emu_scan_vector").then_some(KernelType::AivOnly))
+    Ok(head
+        .contains(&"fa_emu_scan_vector")
+        .then_some(KernelType::AivOnly))
 }
 
 /// The type of kernels that declare none, from what the source as a whole uses.
@@ -216,7 +241,10 @@ mod tests {
 
     fn scan(text: &str) -> Vec<(String, KernelType)> {
         let found = kernels(text, Path::new("/nowhere")).expect("kernels");
-        found.into_iter().map(|kernel| (kernel.qualified, kernel.kernel.kernel_type)).collect()
+        found
+            .into_iter()
+            .map(|kernel| (kernel.qualified, kernel.kernel.kernel_type))
+            .collect()
     }
 
     #[test]
@@ -238,8 +266,14 @@ mod tests {
     #[test]
     fn templates_and_unknown_types_are_refused() {
         let template = "template <typename T> fa_emu_scan_kernel void k(T x) { }";
-        assert!(matches!(kernels(template, Path::new("/nowhere")), Err(ScanError::Template { .. })));
+        assert!(matches!(
+            kernels(template, Path::new("/nowhere")),
+            Err(ScanError::Template { .. })
+        ));
         let old = "fa_emu_scan_kernel void k() { fa_emu_scan_type(KERNEL_TYPE_AICORE); }";
-        assert!(matches!(kernels(old, Path::new("/nowhere")), Err(ScanError::Type { .. })));
+        assert!(matches!(
+            kernels(old, Path::new("/nowhere")),
+            Err(ScanError::Type { .. })
+        ));
     }
 }

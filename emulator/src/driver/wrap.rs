@@ -7,7 +7,11 @@ use crate::driver::scan::FoundKernel;
 
 /// The source alone, with a line marker that keeps its name and lines.
 pub(crate) fn unit(path: &Path, source: &str) -> String {
-    let name = path.display().to_string().replace('\\', "\\\\").replace('"', "\\\"");
+    let name = path
+        .display()
+        .to_string()
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"");
     format!("# 1 \"{name}\"\n{source}\n")
 }
 

@@ -30,7 +30,15 @@ fn ln(a: f32) -> f32 {
 type Row = [f32; MAX_LANES];
 
 /// Computes `count` float lanes.
-pub(crate) fn floats(code: Code, a: &Row, b: &Row, acc: &Row, scalar: f32, out: &mut Row, count: usize) {
+pub(crate) fn floats(
+    code: Code,
+    a: &Row,
+    b: &Row,
+    acc: &Row,
+    scalar: f32,
+    out: &mut Row,
+    count: usize,
+) {
     macro_rules! each {
         (|$x:ident, $y:ident, $z:ident| $value:expr) => {
             for lane in 0..count {
@@ -120,7 +128,11 @@ macro_rules! lane {
                 !self
             }
             fn shl(self, by: u64) -> Self {
-                if by >= <$type>::BITS.into() { 0 } else { self << by }
+                if by >= <$type>::BITS.into() {
+                    0
+                } else {
+                    self << by
+                }
             }
             fn shr(self, by: u64, round: bool) -> Self {
                 let by = by.min(u64::from(<$type>::BITS - 1)) as u32;

@@ -16,10 +16,10 @@ pub(crate) fn run(machine: &mut Machine, plan: &VectorPlan) {
     let lanes = plan.lanes.per_repeat;
     let (dst_width, src_width) = (plan.dst_type.width(), plan.src_type.width());
     let mut input = Buffer::new();
+    let mut out = Buffer::new();
     for repeat in 0..plan.repeats {
         let active = plan.lanes.of(repeat);
         input.load(memory, source, repeat, active.end(), block);
-        let mut out = Buffer::new();
         propagate(&mut out, dst_width, &[(&input, src_width)], active.end());
         convert(plan, &input, &mut out, lanes);
         out.store(memory, plan.dst, repeat, active, block);
@@ -41,13 +41,23 @@ fn convert(plan: &VectorPlan, input: &Buffer, out: &mut Buffer, lanes: usize) {
             out.put_halves(&halves, lanes);
         }
         (Bf16, F32) => {
-            for (to, from) in out.bytes.chunks_exact_mut(4).zip(input.bytes.chunks_exact(2)).take(lanes) {
+            for (to, from) in out
+                .bytes
+                .chunks_exact_mut(4)
+                .zip(input.bytes.chunks_exact(2))
+                .take(lanes)
+            {
                 to[..2].fill(0);
                 to[2..].copy_from_slice(from);
             }
         }
         (F32, Bf16) if plan.mode == round::RINT => {
-            for (to, from) in out.bytes.chunks_exact_mut(2).zip(input.bytes.chunks_exact(4)).take(lanes) {
+            for (to, from) in out
+                .bytes
+                .chunks_exact_mut(2)
+                .zip(input.bytes.chunks_exact(4))
+                .take(lanes)
+            {
                 let value = f32::from_le_bytes(from.try_into().expect("four bytes"));
                 let value = plan.overflow.bfloat(bf16::from_f32(value));
                 to.copy_from_slice(&value.to_le_bytes());
@@ -87,10 +97,16 @@ fn one(plan: &VectorPlan, raw: u64) -> u64 {
         I16 => to_integer(value, plan.mode, i16::MIN.into(), i16::MAX.into()) as u16 as u64,
         I32 => to_integer(value, plan.mode, i32::MIN.into(), i32::MAX.into()) as u32 as u64,
         I64 => to_integer(value, plan.mode, i64::MIN.into(), i64::MAX.into()) as u64,
-        F32 if plan.src_type == F32 => u64::from((round_integral(value, plan.mode) as f32).to_bits()),
+        F32 if plan.src_type == F32 => {
+            u64::from((round_integral(value, plan.mode) as f32).to_bits())
+        }
         F32 => u64::from(to_f32(value, plan.mode).to_bits()),
         F16 => u64::from(to_half(plan, value).to_bits()),
-        Bf16 => u64::from(plan.overflow.bfloat(to_bfloat(value as f32, plan.mode)).to_bits()),
+        Bf16 => u64::from(
+            plan.overflow
+                .bfloat(to_bfloat(value as f32, plan.mode))
+                .to_bits(),
+        ),
         _ => unreachable!("no such conversion"),
     }
 }
@@ -127,7 +143,13 @@ fn to_integer(value: f64, mode: i64, low: i128, high: i128) -> i128 {
 fn to_f32(value: f64, mode: i64) -> f32 {
     let nearest = value as f32;
     let up = |x: f32| if f64::from(x) < value { x.next_up() } else { x };
-    let down = |x: f32| if f64::from(x) > value { x.next_down() } else { x };
+    let down = |x: f32| {
+        if f64::from(x) > value {
+            x.next_down()
+        } else {
+            x
+        }
+    };
     match mode {
         round::FLOOR => down(nearest),
         round::CEIL => up(nearest),
@@ -142,7 +164,11 @@ fn to_half(plan: &VectorPlan, value: f64) -> f16 {
         (Dtype::I32, Some(scale)) => value * f16::from_bits(scale).to_f64(),
         _ => value,
     };
-    let mode = if plan.src_type == Dtype::I32 { round::RINT } else { plan.mode };
+    let mode = if plan.src_type == Dtype::I32 {
+        round::RINT
+    } else {
+        plan.mode
+    };
     let bits = narrow(value, mode, HALF);
     plan.overflow.half(f16::from_bits(bits as u16))
 }
@@ -159,8 +185,18 @@ struct Format {
     infinity: u64,
 }
 
-const HALF: Format = Format { mantissa: 10, min_exponent: -14, max_exponent: 15, infinity: 0x7c00 };
-const BFLOAT: Format = Format { mantissa: 7, min_exponent: -126, max_exponent: 127, infinity: 0x7f80 };
+const HALF: Format = Format {
+    mantissa: 10,
+    min_exponent: -14,
+    max_exponent: 15,
+    infinity: 0x7c00,
+};
+const BFLOAT: Format = Format {
+    mantissa: 7,
+    min_exponent: -126,
+    max_exponent: 127,
+    infinity: 0x7f80,
+};
 
 /// Rounds a double to a 16-bit float under any mode; overflow gives infinity.
 fn narrow(value: f64, mode: i64, format: Format) -> u64 {

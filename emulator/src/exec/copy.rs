@@ -55,16 +55,36 @@ fn merge(dtype: Dtype, op: AtomicOp, new: &mut [u8], old: &[u8]) {
             let b = <$type>::from_le_bytes(old.try_into().expect("one element"));
             let value = match op {
                 AtomicOp::Add => $add(a, b),
-                AtomicOp::Max => if $less(a, b) { b } else { a },
-                AtomicOp::Min => if $less(b, a) { b } else { a },
+                AtomicOp::Max => {
+                    if $less(a, b) {
+                        b
+                    } else {
+                        a
+                    }
+                }
+                AtomicOp::Min => {
+                    if $less(b, a) {
+                        b
+                    } else {
+                        a
+                    }
+                }
             };
             new.copy_from_slice(&value.to_le_bytes());
         }};
     }
     match dtype {
         Dtype::F32 => number!(f32, |a, b| a + b, |a, b| a < b),
-        Dtype::F16 => number!(f16, |a: f16, b: f16| f16::from_f32(a.to_f32() + b.to_f32()), |a, b| a < b),
-        Dtype::Bf16 => number!(bf16, |a: bf16, b: bf16| bf16::from_f32(a.to_f32() + b.to_f32()), |a, b| a < b),
+        Dtype::F16 => number!(
+            f16,
+            |a: f16, b: f16| f16::from_f32(a.to_f32() + b.to_f32()),
+            |a, b| a < b
+        ),
+        Dtype::Bf16 => number!(
+            bf16,
+            |a: bf16, b: bf16| bf16::from_f32(a.to_f32() + b.to_f32()),
+            |a, b| a < b
+        ),
         Dtype::I8 => number!(i8, i8::wrapping_add, |a, b| a < b),
         Dtype::I16 => number!(i16, i16::wrapping_add, |a, b| a < b),
         _ => number!(i32, i32::wrapping_add, |a, b| a < b),

@@ -41,7 +41,11 @@ pub(crate) fn load(machine: &mut Machine, plan: &LoadPlan) {
 
 /// Element (row, column) of a square of fractals goes to (column, row).
 fn transpose(from: &[u8], to: &mut [u8], at: usize, fractal: usize, shape: TransposeShape) {
-    let TransposeShape { width, side, dst_fractal_step } = shape;
+    let TransposeShape {
+        width,
+        side,
+        dst_fractal_step,
+    } = shape;
     let per_row = fractal / side / width;
     for row in 0..side {
         for column in 0..side {
@@ -57,7 +61,9 @@ fn transpose(from: &[u8], to: &mut [u8], at: usize, fractal: usize, shape: Trans
 
 /// Image-to-column load of a plain matrix held as NZ in L1.
 pub(crate) fn load3d(machine: &mut Machine, plan: &Load3DPlan) {
-    let Load3DPlan { width, c0, rows, .. } = *plan;
+    let Load3DPlan {
+        width, c0, rows, ..
+    } = *plan;
     let (k_blocks, m_blocks) = (plan.k_extent.div_ceil(c0), plan.m_extent.div_ceil(rows));
     let source = machine.locals.get(Mem::L1);
     let mut writes = Vec::with_capacity(plan.k_extent * plan.m_extent);
@@ -67,10 +73,12 @@ pub(crate) fn load3d(machine: &mut Machine, plan: &Load3DPlan) {
             if row >= plan.rows_in_l1 || k >= plan.k_extent.next_multiple_of(c0) {
                 continue;
             }
-            let from = plan.src + ((column / c0 * plan.rows_in_l1 + row) * c0 + column % c0) * width;
+            let from =
+                plan.src + ((column / c0 * plan.rows_in_l1 + row) * c0 + column % c0) * width;
             let to = if plan.transpose {
                 // The matrix becomes the right operand: its rows run along K of the product.
-                ((m / c0 * k_blocks * c0 / rows + k / rows) * rows * c0 + (k % rows) * c0 + m % c0) * width
+                ((m / c0 * k_blocks * c0 / rows + k / rows) * rows * c0 + (k % rows) * c0 + m % c0)
+                    * width
             } else {
                 ((m / rows * k_blocks + k / c0) * rows * c0 + (m % rows) * c0 + k % c0) * width
             };
@@ -146,7 +154,11 @@ fn multiply(a: &[f32], b: &[f32], c: &mut [f32], m: usize, n: usize, k: usize) {
         let (third, fourth) = rest.split_at_mut(n);
         for (step, b) in b.chunks_exact(n).enumerate() {
             let factors: [f32; 4] = std::array::from_fn(|index| a[(row + index) * k + step]);
-            let lanes = first.iter_mut().zip(second.iter_mut()).zip(third.iter_mut()).zip(fourth.iter_mut());
+            let lanes = first
+                .iter_mut()
+                .zip(second.iter_mut())
+                .zip(third.iter_mut())
+                .zip(fourth.iter_mut());
             for ((((first, second), third), fourth), &b) in lanes.zip(b) {
                 *first += factors[0] * b;
                 *second += factors[1] * b;
@@ -179,7 +191,8 @@ fn left(locals: &Locals, plan: &MmadPlan) -> Dense {
             let offset = if plan.gemv {
                 start
             } else {
-                ((row / plan.rows * plan.a_blocks + start / plan.c0) * plan.rows + row % plan.rows) * plan.c0
+                ((row / plan.rows * plan.a_blocks + start / plan.c0) * plan.rows + row % plan.rows)
+                    * plan.c0
             };
             let at = plan.a + offset * width;
             let bytes = len * width;
@@ -205,7 +218,11 @@ fn right(locals: &Locals, plan: &MmadPlan) -> Dense {
             let fractal = start / plan.c0 * columns + column / plan.rows;
             let at = plan.b + (fractal * plan.rows + column % plan.rows) * plan.c0 * width;
             let bytes = len * width;
-            decode(plan.operand, &memory.bytes[at..at + bytes], &mut lane[..len]);
+            decode(
+                plan.operand,
+                &memory.bytes[at..at + bytes],
+                &mut lane[..len],
+            );
             for (index, &value) in lane[..len].iter().enumerate() {
                 values[(start + index) * plan.n + column] = value;
             }
@@ -257,10 +274,15 @@ fn accumulator(locals: &Locals, plan: &MmadPlan) -> (Vec<f32>, Vec<bool>) {
                     let len = plan.rows.min(plan.n - start);
                     let at = accumulator_at(plan, row, start);
                     let index = row * plan.n + start;
-                    decode(Dtype::F32, &memory.bytes[at..at + 4 * len], &mut values[index..index + len]);
+                    decode(
+                        Dtype::F32,
+                        &memory.bytes[at..at + 4 * len],
+                        &mut values[index..index + len],
+                    );
                     if any(&memory.shadow[at..at + 4 * len]) {
                         for lane in 0..len {
-                            undefined[index + lane] = any(&memory.shadow[at + 4 * lane..at + 4 * lane + 4]);
+                            undefined[index + lane] =
+                                any(&memory.shadow[at + 4 * lane..at + 4 * lane + 4]);
                         }
                     }
                 }
@@ -271,7 +293,11 @@ fn accumulator(locals: &Locals, plan: &MmadPlan) -> (Vec<f32>, Vec<bool>) {
             let bytes = 4 * plan.n;
             for row in 0..plan.m {
                 let index = row * plan.n;
-                decode(Dtype::F32, &memory.bytes[at..at + bytes], &mut values[index..index + plan.n]);
+                decode(
+                    Dtype::F32,
+                    &memory.bytes[at..at + bytes],
+                    &mut values[index..index + plan.n],
+                );
                 for lane in 0..plan.n {
                     undefined[index + lane] = any(&memory.shadow[at + 4 * lane..at + 4 * lane + 4]);
                 }
@@ -303,7 +329,10 @@ fn store<T: Copy>(
             if clean {
                 states.fill(0);
             } else {
-                for (states, &state) in states.chunks_exact_mut(4).zip(&undefined[index..index + len]) {
+                for (states, &state) in states
+                    .chunks_exact_mut(4)
+                    .zip(&undefined[index..index + len])
+                {
                     states.fill(u8::from(state));
                 }
             }
@@ -334,11 +363,18 @@ fn mmad_i8(machine: &mut Machine, plan: &MmadPlan) {
             let index = row * plan.n + column;
             for step in 0..plan.k {
                 let (a, b) = (a_at(row, step), b_at(step, column));
-                let product = i32::from(a_memory.bytes[a] as i8) * i32::from(b_memory.bytes[b] as i8);
+                let product =
+                    i32::from(a_memory.bytes[a] as i8) * i32::from(b_memory.bytes[b] as i8);
                 sums[index] = sums[index].wrapping_add(product);
                 undefined[index] |= a_memory.shadow[a] != 0 || b_memory.shadow[b] != 0;
             }
         }
     }
-    store(&mut machine.locals, plan, &sums, &undefined, i32::to_le_bytes);
+    store(
+        &mut machine.locals,
+        plan,
+        &sums,
+        &undefined,
+        i32::to_le_bytes,
+    );
 }

@@ -7,7 +7,7 @@ use crate::exec::copy::combine;
 use crate::exec::lanes::any;
 use crate::exec::{Machine, write_place};
 use crate::instruction::Loc;
-use crate::local::{Memory, Mem};
+use crate::local::{Mem, Memory};
 use crate::plan::cube::{FixpipePlan, Quant};
 
 /// Writes every matrix, row by row and column group by column group.
@@ -21,14 +21,23 @@ pub(crate) fn run(machine: &mut Machine, plan: &FixpipePlan, loc: Loc) {
     let span = if row_major { plan.n } else { plan.group_cols };
     for matrix in 0..plan.matrices {
         for row in 0..plan.m {
-            row_values(machine.locals.get(Mem::L0c), plan, matrix, row, &scales, &mut data, &mut shadow);
+            row_values(
+                machine.locals.get(Mem::L0c),
+                plan,
+                matrix,
+                row,
+                &scales,
+                &mut data,
+                &mut shadow,
+            );
             for start in (0..plan.n).step_by(span) {
                 let len = span.min(plan.n - start) * width;
                 let at = matrix * plan.dst_matrix
                     + row * plan.dst_row
                     + start / plan.group_cols * plan.dst_group;
                 let range = start * width..start * width + len;
-                let (mut bytes, mut states) = (data[range.clone()].to_vec(), shadow[range].to_vec());
+                let (mut bytes, mut states) =
+                    (data[range.clone()].to_vec(), shadow[range].to_vec());
                 if let Some(mode) = plan.atomic {
                     combine(machine, &plan.dst, at, &mut bytes, &mut states, mode);
                 }
@@ -84,7 +93,11 @@ fn convert(plan: &FixpipePlan, raw: u32, scale: u64) -> u32 {
         (true, false) if f32::from_bits(raw) < 0.0 => 0,
         _ => raw,
     };
-    let value = if integer { raw as i32 as f32 } else { f32::from_bits(raw) };
+    let value = if integer {
+        raw as i32 as f32
+    } else {
+        f32::from_bits(raw)
+    };
     match plan.quant {
         Quant::None => raw,
         Quant::ToHalf => u32::from(plan.overflow.half(f16::from_f32(value)).to_bits()),
@@ -103,7 +116,11 @@ fn scaled(plan: &FixpipePlan, value: f32, encoded: u64) -> u32 {
         return u32::from(plan.overflow.half(f16::from_f32(product)).to_bits());
     }
     let raw_offset = (encoded >> OFFSET_BIT & OFFSET_MASK) as i32;
-    let offset = if raw_offset > 255 { raw_offset - 512 } else { raw_offset };
+    let offset = if raw_offset > 255 {
+        raw_offset - 512
+    } else {
+        raw_offset
+    };
     let rounded = product.round_ties_even() + offset as f32;
     match plan.dst_type {
         Dtype::I8 => rounded.clamp(-128.0, 127.0) as i8 as u8 as u32,

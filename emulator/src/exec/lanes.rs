@@ -21,11 +21,22 @@ pub(crate) struct Buffer {
 
 impl Buffer {
     pub(crate) fn new() -> Buffer {
-        Buffer { bytes: [0; REPEAT], shadow: [0; REPEAT], garbage: false }
+        Buffer {
+            bytes: [0; REPEAT],
+            shadow: [0; REPEAT],
+            garbage: false,
+        }
     }
 
     /// Loads the blocks that hold the first `end` lanes.
-    pub(crate) fn load(&mut self, memory: &Memory, view: Strided, repeat: usize, end: usize, block: usize) {
+    pub(crate) fn load(
+        &mut self,
+        memory: &Memory,
+        view: Strided,
+        repeat: usize,
+        end: usize,
+        block: usize,
+    ) {
         let bytes = end * view.width;
         let start = view.addr + repeat * view.repeat_step;
         if view.block_step == block {
@@ -136,17 +147,15 @@ pub(crate) fn propagate(
         return;
     }
     for lane in 0..count {
-        let garbage = sources.iter().any(|(source, width)| source.lane_garbage(lane, *width));
+        let garbage = sources
+            .iter()
+            .any(|(source, width)| source.lane_garbage(lane, *width));
         out.mark(lane, out_width, garbage);
     }
 }
 
 /// Rounds lanes to half, applying the overflow rule.
-pub(crate) fn to_halves(
-    values: &[f32],
-    out: &mut [f16],
-    overflow: crate::dtype::Overflow,
-) {
+pub(crate) fn to_halves(values: &[f32], out: &mut [f16], overflow: crate::dtype::Overflow) {
     out.convert_from_f32_slice(values);
     if overflow == crate::dtype::Overflow::Saturate {
         for value in out.iter_mut() {

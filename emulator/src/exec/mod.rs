@@ -72,7 +72,10 @@ pub(crate) fn read_place<'m>(
         Place::Local(mem, base) => {
             let memory = locals.get(*mem);
             let start = base + offset;
-            (&memory.bytes[start..start + len], &memory.shadow[start..start + len])
+            (
+                &memory.bytes[start..start + len],
+                &memory.shadow[start..start + len],
+            )
         }
         Place::Gm(allocation, base) => {
             let allocation: &Allocation = allocation;

@@ -27,7 +27,11 @@ struct Result {
 
 /// Rounds to the element type.
 fn rounded(value: f32, half: bool) -> f32 {
-    if half { f16::from_f32(value).to_f32() } else { value }
+    if half {
+        f16::from_f32(value).to_f32()
+    } else {
+        value
+    }
 }
 
 impl Lanes {
@@ -57,7 +61,11 @@ impl Lanes {
             }
             count /= 2;
         }
-        any.then_some(Result { value: values[0], lane: range.start, garbage })
+        any.then_some(Result {
+            value: values[0],
+            lane: range.start,
+            garbage,
+        })
     }
 
     fn extreme(&self, range: std::ops::Range<usize>, op: ReduceOp) -> Option<Result> {
@@ -66,7 +74,11 @@ impl Lanes {
             let value = self.values[lane];
             let garbage = self.garbage[lane];
             best = Some(match best {
-                None => Result { value, lane, garbage },
+                None => Result {
+                    value,
+                    lane,
+                    garbage,
+                },
                 Some(old) => {
                     let better = match op {
                         ReduceOp::Max => value > old.value,
@@ -74,7 +86,15 @@ impl Lanes {
                     };
                     let wins = !old.value.is_nan() && (better || value.is_nan());
                     let garbage = garbage || old.garbage;
-                    if wins { Result { value, lane, garbage } } else { Result { garbage, ..old } }
+                    if wins {
+                        Result {
+                            value,
+                            lane,
+                            garbage,
+                        }
+                    } else {
+                        Result { garbage, ..old }
+                    }
                 }
             });
         }
@@ -82,7 +102,11 @@ impl Lanes {
     }
 
     fn fold(&self, range: std::ops::Range<usize>, op: ReduceOp) -> Option<Result> {
-        if op == ReduceOp::Sum { self.sum(range) } else { self.extreme(range, op) }
+        if op == ReduceOp::Sum {
+            self.sum(range)
+        } else {
+            self.extreme(range, op)
+        }
     }
 }
 
@@ -108,11 +132,20 @@ fn lanes_of(buffer: &Buffer, dtype: Dtype, active: Active) -> Lanes {
             *garbage = buffer.lane_garbage(lane, dtype.width());
         }
     }
-    Lanes { values, garbage, active, half }
+    Lanes {
+        values,
+        garbage,
+        active,
+        half,
+    }
 }
 
 fn bits(value: f32, half: bool) -> u64 {
-    if half { u64::from(f16::from_f32(value).to_bits()) } else { u64::from(value.to_bits()) }
+    if half {
+        u64::from(f16::from_f32(value).to_bits())
+    } else {
+        u64::from(value.to_bits())
+    }
 }
 
 fn put(memory: &mut Memory, at: usize, bits: u64, width: usize, garbage: bool) {
@@ -131,7 +164,9 @@ pub(crate) fn run(machine: &mut Machine, plan: &ReducePlan) {
         let at = plan.dst + repeat * plan.dst_step;
         match plan.scope {
             Scope::Repeat => {
-                let Some(mut result) = lanes.fold(0..plan.lanes.per_repeat, plan.op) else { continue };
+                let Some(mut result) = lanes.fold(0..plan.lanes.per_repeat, plan.op) else {
+                    continue;
+                };
                 result.value = saturated(result.value, plan.dtype, plan.overflow);
                 write_whole(memory, plan, at, result);
                 let half = lanes.half;
@@ -144,16 +179,32 @@ pub(crate) fn run(machine: &mut Machine, plan: &ReducePlan) {
             Scope::Block => {
                 for group in 0..plan.lanes.per_repeat / per_block {
                     let range = group * per_block..(group + 1) * per_block;
-                    let Some(result) = lanes.fold(range, plan.op) else { continue };
+                    let Some(result) = lanes.fold(range, plan.op) else {
+                        continue;
+                    };
                     let value = saturated(result.value, plan.dtype, plan.overflow);
-                    put(memory, at + group * width, bits(value, lanes.half), width, result.garbage);
+                    put(
+                        memory,
+                        at + group * width,
+                        bits(value, lanes.half),
+                        width,
+                        result.garbage,
+                    );
                 }
             }
             Scope::Pair => {
                 for pair in 0..plan.lanes.per_repeat / 2 {
-                    let Some(result) = lanes.sum(2 * pair..2 * pair + 2) else { continue };
+                    let Some(result) = lanes.sum(2 * pair..2 * pair + 2) else {
+                        continue;
+                    };
                     let value = saturated(result.value, plan.dtype, plan.overflow);
-                    put(memory, at + pair * width, bits(value, lanes.half), width, result.garbage);
+                    put(
+                        memory,
+                        at + pair * width,
+                        bits(value, lanes.half),
+                        width,
+                        result.garbage,
+                    );
                 }
             }
         }
@@ -161,7 +212,11 @@ pub(crate) fn run(machine: &mut Machine, plan: &ReducePlan) {
 }
 
 fn saturated(value: f32, dtype: Dtype, overflow: crate::dtype::Overflow) -> f32 {
-    if dtype == Dtype::F16 { overflow.half(f16::from_f32(value)).to_f32() } else { value }
+    if dtype == Dtype::F16 {
+        overflow.half(f16::from_f32(value)).to_f32()
+    } else {
+        value
+    }
 }
 
 fn write_whole(memory: &mut Memory, plan: &ReducePlan, at: usize, result: Result) {
@@ -206,11 +261,19 @@ pub(crate) fn run_tensor(machine: &mut Machine, plan: &TensorPlan) {
             partial.push(result);
         }
     }
-    let Some(total) = combine(plan, &partial, half) else { return };
+    let Some(total) = combine(plan, &partial, half) else {
+        return;
+    };
     let value = saturated(total.value, plan.dtype, plan.overflow);
     put(memory, plan.dst, bits(value, half), width, total.garbage);
     if plan.with_index {
-        put(memory, plan.dst + width, total.lane as u64, width, total.garbage);
+        put(
+            memory,
+            plan.dst + width,
+            total.lane as u64,
+            width,
+            total.garbage,
+        );
     }
     let index = usize::from(plan.op != ReduceOp::Sum);
     machine.vector.reduced[index] = bits(value, half);
@@ -225,7 +288,10 @@ fn combine(plan: &TensorPlan, partial: &[Result], half: bool) -> Option<Result> 
         return partial.iter().copied().reduce(|a, b| {
             let garbage = a.garbage || b.garbage;
             let winner = match plan.op {
-                ReduceOp::Sum => Result { value: rounded(a.value + b.value, half), ..a },
+                ReduceOp::Sum => Result {
+                    value: rounded(a.value + b.value, half),
+                    ..a
+                },
                 ReduceOp::Max if b.value > a.value || (b.value.is_nan() && !a.value.is_nan()) => b,
                 ReduceOp::Min if b.value < a.value || (b.value.is_nan() && !a.value.is_nan()) => b,
                 ReduceOp::Max | ReduceOp::Min => a,
@@ -235,7 +301,10 @@ fn combine(plan: &TensorPlan, partial: &[Result], half: bool) -> Option<Result> 
     }
     let mut level = partial.to_vec();
     while level.len() > 1 {
-        level = level.chunks(plan.lanes.per_repeat).filter_map(|chunk| tree(plan, chunk, half)).collect();
+        level = level
+            .chunks(plan.lanes.per_repeat)
+            .filter_map(|chunk| tree(plan, chunk, half))
+            .collect();
     }
     level.first().copied()
 }
@@ -246,7 +315,16 @@ fn tree(plan: &TensorPlan, chunk: &[Result], half: bool) -> Option<Result> {
         *value = result.value;
     }
     let active = Active::First(chunk.len());
-    let lanes = Lanes { values, garbage: [false; MAX_LANES], active, half };
+    let lanes = Lanes {
+        values,
+        garbage: [false; MAX_LANES],
+        active,
+        half,
+    };
     let garbage = chunk.iter().any(|result| result.garbage);
-    lanes.sum(0..plan.lanes.per_repeat).map(|result| Result { garbage, lane: 0, ..result })
+    lanes.sum(0..plan.lanes.per_repeat).map(|result| Result {
+        garbage,
+        lane: 0,
+        ..result
+    })
 }

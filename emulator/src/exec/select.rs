@@ -78,7 +78,10 @@ pub(crate) fn compare(machine: &mut Machine, plan: &ComparePlan) {
                 let at = dst + repeat * lanes / 8;
                 let len = lanes / 8;
                 memory.bytes[at..at + len].copy_from_slice(&bits.to_le_bytes()[..len]);
-                for (state, undefined) in memory.shadow[at..at + len].iter_mut().zip(garbage.to_le_bytes()) {
+                for (state, undefined) in memory.shadow[at..at + len]
+                    .iter_mut()
+                    .zip(garbage.to_le_bytes())
+                {
                     *state = u8::from(undefined != 0);
                 }
             }
@@ -124,7 +127,10 @@ pub(crate) fn select(machine: &mut Machine, plan: &SelectPlan) {
 
 fn mask_bit(memory: &Memory, base: usize, index: usize) -> (bool, bool) {
     let at = base + index / 8;
-    (memory.bytes[at] >> (index % 8) & 1 == 1, memory.shadow[at] == 0)
+    (
+        memory.bytes[at] >> (index % 8) & 1 == 1,
+        memory.shadow[at] == 0,
+    )
 }
 
 fn garbage_address(what: &str) -> Refusal {
@@ -146,12 +152,17 @@ pub(crate) fn gather(machine: &mut Machine, plan: &GatherPlan) -> Result<(), Ref
             if any(&memory.shadow[at..at + 4]) {
                 return Err(garbage_address("an offset"));
             }
-            let offset = u32::from_le_bytes(memory.bytes[at..at + 4].try_into().expect("four bytes"));
+            let offset =
+                u32::from_le_bytes(memory.bytes[at..at + 4].try_into().expect("four bytes"));
             let from = plan.base + offset as usize;
             if from + plan.piece > plan.limit || !from.is_multiple_of(plan.piece) {
                 return Err(Refusal::new(
                     "out-of-bounds",
-                    format!("offset {offset} fetches bytes to {} of src, which ends at byte {}", from + plan.piece, plan.limit),
+                    format!(
+                        "offset {offset} fetches bytes to {} of src, which ends at byte {}",
+                        from + plan.piece,
+                        plan.limit
+                    ),
                     "offsets count bytes, aligned to what they fetch",
                 ));
             }
@@ -201,7 +212,10 @@ pub(crate) fn gather_mask(machine: &mut Machine, plan: &GatherMaskPlan) -> Resul
     if end > plan.dst_limit {
         return Err(Refusal::new(
             "tensor-extent",
-            format!("the kept elements reach byte {end}, dst ends at byte {}", plan.dst_limit),
+            format!(
+                "the kept elements reach byte {end}, dst ends at byte {}",
+                plan.dst_limit
+            ),
             "make dst as large as the elements the pattern keeps",
         ));
     }
@@ -235,7 +249,9 @@ pub(crate) fn shuffle(machine: &mut Machine, plan: &ShufflePlan) {
                 let from = source + repeat * plan.src_step + column * plan.width;
                 // 16-bit: column j becomes row j; 32-bit: it becomes the halves 2j and 2j+1 of 8 columns each.
                 let line = column * rows / per_row + row / per_row * (rows / per_row - 1).min(1);
-                let to = plan.dst[line.min(rows - 1)] + repeat * plan.dst_step + row % per_row * plan.width;
+                let to = plan.dst[line.min(rows - 1)]
+                    + repeat * plan.dst_step
+                    + row % per_row * plan.width;
                 let mut value = ([0u8; 4], [0u8; 4]);
                 value.0[..plan.width].copy_from_slice(&memory.bytes[from..from + plan.width]);
                 value.1[..plan.width].copy_from_slice(&memory.shadow[from..from + plan.width]);

@@ -54,6 +54,7 @@ fn floats(machine: &mut Machine, plan: &VectorPlan, half_dst: bool, half_src: bo
         f32::from_bits(plan.scalar as u32)
     };
     let accumulate = reads_destination(plan.code);
+    let mut out = Buffer::new();
     for repeat in 0..plan.repeats {
         let active = plan.lanes.of(repeat);
         let end = active.end();
@@ -68,7 +69,6 @@ fn floats(machine: &mut Machine, plan: &VectorPlan, half_dst: bool, half_src: bo
         }
         let [a, b, acc] = &values;
         arith::floats(plan.code, a, b, acc, scalar, &mut result, lanes);
-        let mut out = Buffer::new();
         let sources = [
             (&buffers[0], src_width),
             (&buffers[1], src_width),
@@ -86,7 +86,11 @@ fn floats(machine: &mut Machine, plan: &VectorPlan, half_dst: bool, half_src: bo
 }
 
 fn decode(buffer: &Buffer, out: &mut [f32; MAX_LANES], lanes: usize, half: bool) {
-    if half { buffer.halves(out, lanes) } else { buffer.f32s(out, lanes) }
+    if half {
+        buffer.halves(out, lanes)
+    } else {
+        buffer.f32s(out, lanes)
+    }
 }
 
 /// Integer arithmetic and bit operations.
@@ -97,8 +101,13 @@ fn integers<T: arith::Lane>(machine: &mut Machine, plan: &VectorPlan) {
     let lanes = plan.lanes.per_repeat;
     let mut a = Buffer::new();
     let mut b = Buffer::new();
-    let (mut x, mut y, mut z) = ([T::default(); MAX_LANES], [T::default(); MAX_LANES], [T::default(); MAX_LANES]);
+    let (mut x, mut y, mut z) = (
+        [T::default(); MAX_LANES],
+        [T::default(); MAX_LANES],
+        [T::default(); MAX_LANES],
+    );
     let scalar = T::from_bits(plan.scalar);
+    let mut out = Buffer::new();
     for repeat in 0..plan.repeats {
         let active = plan.lanes.of(repeat);
         let end = active.end();
@@ -111,7 +120,6 @@ fn integers<T: arith::Lane>(machine: &mut Machine, plan: &VectorPlan) {
             T::decode(&b.bytes, &mut y[..lanes]);
         }
         arith::integers(plan.code, &x, &y, scalar, plan.mode != 0, &mut z, lanes);
-        let mut out = Buffer::new();
         propagate(&mut out, width, &[(&a, width), (&b, width)], end);
         if out.garbage && matches!(plan.code, Code::And | Code::Or) {
             absorb(&mut out, &a, &b, plan.code, end * width);

@@ -90,7 +90,11 @@ fn path(context: &Context<'_>, dst: &Operand, src: &Operand) -> Checked<Path> {
         (from, to) => {
             return Err(Refusal::new(
                 "wrong-position",
-                format!("this chip has no DataCopy from {} to {}", from.name(), to.name()),
+                format!(
+                    "this chip has no DataCopy from {} to {}",
+                    from.name(),
+                    to.name()
+                ),
                 "go through global memory",
             ));
         }
@@ -98,16 +102,28 @@ fn path(context: &Context<'_>, dst: &Operand, src: &Operand) -> Checked<Path> {
     if src.dtype.width() != dst.dtype.width() {
         return Err(Refusal::new(
             "not-emulated",
-            format!("DataCopy that converts {} to {} is not emulated", src.dtype.name(), dst.dtype.name()),
+            format!(
+                "DataCopy that converts {} to {} is not emulated",
+                src.dtype.name(),
+                dst.dtype.name()
+            ),
             "copy elements of one type",
         ));
     }
-    Ok(Path { pipe, length_unit, dst_align: length_unit })
+    Ok(Path {
+        pipe,
+        length_unit,
+        dst_align: length_unit,
+    })
 }
 
 /// Alignment check of an on-chip operand.
 fn align_local(operand: &Operand, align: usize) -> Checked<()> {
-    if operand.mem == Mem::Gm { Ok(()) } else { require_align(operand, align) }
+    if operand.mem == Mem::Gm {
+        Ok(())
+    } else {
+        require_align(operand, align)
+    }
 }
 
 /// Plans `DataCopy` with a count or with `DataCopyParams`.
@@ -139,9 +155,20 @@ pub(crate) fn plan(
         require_range("blockCount", record.p[0], 0, most)?;
         let len = record.p[1] as usize * path.length_unit;
         let pieces = if len == 0 { 0 } else { record.p[0] as usize };
-        (pieces, len, record.p[2] as usize * block, record.p[3] as usize * path.dst_align)
+        (
+            pieces,
+            len,
+            record.p[2] as usize * block,
+            record.p[3] as usize * path.dst_align,
+        )
     };
-    finish(context, &dst, &src, path.pipe, (pieces, len, len + src_gap, len + dst_gap))
+    finish(
+        context,
+        &dst,
+        &src,
+        path.pipe,
+        (pieces, len, len + src_gap, len + dst_gap),
+    )
 }
 
 fn finish(
@@ -156,7 +183,11 @@ fn finish(
     }
     let dst_print = footprint(context, dst, 0, (pieces - 1) * dst_step + len, true)?;
     let src_print = footprint(context, src, 0, (pieces - 1) * src_step + len, false)?;
-    let atomic = if dst.mem == Mem::Gm { atomic(context, dst)? } else { None };
+    let atomic = if dst.mem == Mem::Gm {
+        atomic(context, dst)?
+    } else {
+        None
+    };
     let plan = CopyPlan {
         dst: place(dst, &dst_print)?,
         src: place(src, &src_print)?,
@@ -166,7 +197,11 @@ fn finish(
         src_step,
         atomic,
     };
-    Ok(Some((plan, [Some(dst_print), Some(src_print), None, None], pipe)))
+    Ok(Some((
+        plan,
+        [Some(dst_print), Some(src_print), None, None],
+        pipe,
+    )))
 }
 
 /// The atomic mode of a copy to global memory; its type must be the copied one.
@@ -198,7 +233,13 @@ pub(crate) fn plan_pad_out(
     let block = context.block();
     let src_step = len.next_multiple_of(block) + record.p[2] as usize * block;
     let dst_step = len + record.p[3] as usize;
-    finish(context, &dst, &src, Pipe::Mte3, (pieces, len, src_step, dst_step))
+    finish(
+        context,
+        &dst,
+        &src,
+        Pipe::Mte3,
+        (pieces, len, src_step, dst_step),
+    )
 }
 
 /// Longest piece of the newer parameter family, bytes (DataCopyPad page).
@@ -290,7 +331,12 @@ pub(crate) fn plan_nd2nz(
     require_mem(&dst, &[Mem::L1])?;
     require_align(&dst, context.block())?;
     let p = &record.p;
-    require_range("ndNum", p[0], 0, i64::from(context.target.limits.data_copy_max_blocks))?;
+    require_range(
+        "ndNum",
+        p[0],
+        0,
+        i64::from(context.target.limits.data_copy_max_blocks),
+    )?;
     require_range("nValue", p[1], 0, MAX_ND2NZ_STRIDE)?;
     let [matrices, rows, cols] = [p[0], p[1], p[2]].map(|value| value as usize);
     if matrices == 0 || rows == 0 || cols == 0 {

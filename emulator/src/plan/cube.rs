@@ -142,10 +142,17 @@ pub(crate) fn plan_load(
 ) -> Checked<Option<(LoadPlan, Footprints, Pipe)>> {
     let dst = operand(record, 0, "dst")?;
     let src = operand(record, 1, "src")?;
-    let pipe = if src.mem == Mem::Gm { Pipe::Mte2 } else { Pipe::Mte1 };
+    let pipe = if src.mem == Mem::Gm {
+        Pipe::Mte2
+    } else {
+        Pipe::Mte1
+    };
     require_mem(&src, &[Mem::L1, Mem::Gm])?;
-    let targets: &[Mem] =
-        if src.mem == Mem::Gm { &[Mem::L0a, Mem::L0b, Mem::L1] } else { &[Mem::L0a, Mem::L0b] };
+    let targets: &[Mem] = if src.mem == Mem::Gm {
+        &[Mem::L0a, Mem::L0b, Mem::L1]
+    } else {
+        &[Mem::L0a, Mem::L0b]
+    };
     require_mem(&dst, targets)?;
     require_align(&dst, operand_align(context, dst.mem))?;
     if src.mem == Mem::L1 {
@@ -154,13 +161,20 @@ pub(crate) fn plan_load(
     let p = &record.p;
     require_range("sid", p[5], 0, 0)?;
     if p[6] != 0 {
-        return Err(Refusal::new("not-emulated", "addrMode 1 is not emulated", "use addrMode 0"));
+        return Err(Refusal::new(
+            "not-emulated",
+            "addrMode 1 is not emulated",
+            "use addrMode 0",
+        ));
     }
     let transpose = p[4] != 0;
     if transpose && (src.width() != 2 || src.mem == Mem::Gm) {
         return Err(Refusal::new(
             "wrong-type",
-            format!("ifTranspose works on 16-bit elements in L1, not on {}", src.dtype.name()),
+            format!(
+                "ifTranspose works on 16-bit elements in L1, not on {}",
+                src.dtype.name()
+            ),
             "use LoadDataWithTranspose, or transpose elsewhere",
         ));
     }
@@ -190,7 +204,11 @@ pub(crate) fn plan_load(
             dst_fractal_step: fractal,
         }),
     };
-    Ok(Some((plan, [Some(dst_print), Some(src_print), None, None], pipe)))
+    Ok(Some((
+        plan,
+        [Some(dst_print), Some(src_print), None, None],
+        pipe,
+    )))
 }
 
 /// Plans `LoadDataWithTranspose`: squares of 16 x 16 elements.
@@ -238,9 +256,17 @@ pub(crate) fn plan_load_transpose(
         dst_step,
         src_start,
         fractal,
-        transpose: Some(TransposeShape { width, side, dst_fractal_step }),
+        transpose: Some(TransposeShape {
+            width,
+            side,
+            dst_fractal_step,
+        }),
     };
-    Ok(Some((plan, [Some(dst_print), Some(src_print), None, None], Pipe::Mte1)))
+    Ok(Some((
+        plan,
+        [Some(dst_print), Some(src_print), None, None],
+        Pipe::Mte1,
+    )))
 }
 
 /// Plans `LoadData` with `LoadData3DParamsV2` for plain matrices: one row of pixels, a 1 x 1 filter.
@@ -266,8 +292,15 @@ pub(crate) fn plan_load3d(
     let width = src.width();
     let c0 = context.block() / width;
     let rows = context.target.limits.fractal_rows as usize;
-    let [height, pixels, channels, k_extent, m_extent, k_start, m_start] =
-        [p[0], p[1], p[2], p[3], p[4], p[5], p[6]].map(|value| value as usize);
+    let [
+        height,
+        pixels,
+        channels,
+        k_extent,
+        m_extent,
+        k_start,
+        m_start,
+    ] = [p[0], p[1], p[2], p[3], p[4], p[5], p[6]].map(|value| value as usize);
     if k_extent == 0 || m_extent == 0 {
         return Ok(None);
     }
@@ -321,7 +354,11 @@ pub(crate) fn plan_fill(
     require_mem(&dst, &[Mem::L1, Mem::L0a, Mem::L0b])?;
     require_align(&dst, operand_align(context, dst.mem))?;
     // Blocks are 32 bytes in L1 and whole fractals in the operand buffers.
-    let unit = if dst.mem == Mem::L1 { context.block() } else { fractal_bytes(context) };
+    let unit = if dst.mem == Mem::L1 {
+        context.block()
+    } else {
+        fractal_bytes(context)
+    };
     let [pieces, blocks, gap] = [0, 1, 2].map(|index| record.p[index] as usize);
     let len = blocks.max(1) * unit;
     if pieces == 0 {
@@ -329,7 +366,11 @@ pub(crate) fn plan_fill(
     }
     let step = len + gap * unit;
     let print = footprint(context, &dst, 0, (pieces - 1) * step + len, true)?;
-    let pipe = if dst.mem == Mem::L1 { Pipe::Mte2 } else { Pipe::Mte1 };
+    let pipe = if dst.mem == Mem::L1 {
+        Pipe::Mte2
+    } else {
+        Pipe::Mte1
+    };
     let plan = FillPlan {
         dst: (dst.mem, dst.addr),
         pieces,
@@ -370,7 +411,11 @@ pub(crate) fn plan_mmad(
     let a_blocks = k.div_ceil(c0).next_multiple_of(align_k);
     let fractal = fractal_bytes(context);
     let gemv = m == 1;
-    let a_bytes = if gemv { k * width } else { m.div_ceil(rows) * a_blocks * fractal };
+    let a_bytes = if gemv {
+        k * width
+    } else {
+        m.div_ceil(rows) * a_blocks * fractal
+    };
     let b_bytes = k.div_ceil(c0) * n.div_ceil(rows) * fractal;
     let c_bytes = n.div_ceil(rows) * m.div_ceil(rows) * rows * rows * dst.width();
     let mut prints = [
@@ -423,7 +468,13 @@ fn initial(
         operand(record, 3, "bias")?
     } else {
         let bytes = context.target.memory.bt.bytes as usize;
-        Operand { mem: Mem::Bt, addr: 0, extent: bytes, dtype: Dtype::F32, role: "bias" }
+        Operand {
+            mem: Mem::Bt,
+            addr: 0,
+            extent: bytes,
+            dtype: Dtype::F32,
+            role: "bias",
+        }
     };
     require_mem(&bias, &[Mem::Bt])?;
     require_align(&bias, operand_align(context, Mem::Bt))?;
@@ -476,7 +527,8 @@ pub(crate) fn plan_fixpipe(
     let matrices = if row_major { matrices } else { 1 };
     let rows = context.target.limits.fractal_rows as usize;
     let width = dst.width();
-    let (dst_row, dst_group, group_cols) = fixpipe_layout(context, record, width, row_major, dst_stride);
+    let (dst_row, dst_group, group_cols) =
+        fixpipe_layout(context, record, width, row_major, dst_stride);
     let src_group = src_stride * rows;
     let src_matrix = p[6] as usize * rows * rows;
     let dst_matrix = p[7] as usize * width;
@@ -506,11 +558,18 @@ pub(crate) fn plan_fixpipe(
         dst_matrix,
         quant,
         relu: p[8] != 0,
-        atomic: if dst.mem == Mem::Gm { atomic(context, &dst)? } else { None },
+        atomic: if dst.mem == Mem::Gm {
+            atomic(context, &dst)?
+        } else {
+            None
+        },
         overflow: context.registers.overflow,
         rows,
     };
-    Ok(Some((plan, [Some(dst_print), Some(src_print), quant_print, None])))
+    Ok(Some((
+        plan,
+        [Some(dst_print), Some(src_print), quant_print, None],
+    )))
 }
 
 /// Bytes between rows and between column groups, and the columns of a group.
@@ -551,12 +610,20 @@ fn check_fixpipe(
     let row_major = p[11] == 1;
     let max_n = i64::from(context.target.limits.mmad_max_dim);
     require_range("nSize", p[0], 0, max_n)?;
-    let max_m = if row_major { MAX_ND_ROWS } else { i64::from(u16::MAX) };
+    let max_m = if row_major {
+        MAX_ND_ROWS
+    } else {
+        i64::from(u16::MAX)
+    };
     require_range("mSize", p[1], 0, max_m)?;
     require_range("dstStride", p[3], 1, i64::from(u32::MAX))?;
     require_unit_flag(p[9])?;
     let split = p[10] != 0;
-    let unit = if split { 8 } else { i64::from(context.target.limits.fractal_rows) };
+    let unit = if split {
+        8
+    } else {
+        i64::from(context.target.limits.fractal_rows)
+    };
     if !row_major && p[0] % unit != 0 {
         return Err(Refusal::new(
             "parameter-range",
@@ -581,7 +648,7 @@ fn check_fixpipe(
 fn check_quant(mode: i64, dst: &Operand, src: &Operand) -> Checked<()> {
     use Dtype::{Bf16, F16, F32, I8, I32, U8};
     let allowed = match (src.dtype, dst.dtype) {
-        (F32, F32) | (I32, I32) => mode == quant::NONE && !(dst.mem == Mem::L1),
+        (F32, F32) | (I32, I32) => mode == quant::NONE && dst.mem != Mem::L1,
         (F32, F16) => mode == quant::F322F16,
         (F32, Bf16) => mode == quant::F322BF16,
         (F32, I8 | U8) => matches!(mode, quant::QF322B8 | quant::VQF322B8),

@@ -90,21 +90,24 @@ impl Operand {
 }
 
 /// Reads the tensor at `index`; the headers always fill the ones a call has.
-pub(crate) fn operand(
-    record: &RawRecord,
-    index: usize,
-    role: &'static str,
-) -> Checked<Operand> {
+pub(crate) fn operand(record: &RawRecord, index: usize, role: &'static str) -> Checked<Operand> {
     let raw: &RawOperand = &record.t[index];
     let mem = Mem::of_position(raw.position).ok_or_else(|| {
         Refusal::new(
             "wrong-position",
-            format!("{role} has position {}, which has no memory on this chip", raw.position),
+            format!(
+                "{role} has position {}, which has no memory on this chip",
+                raw.position
+            ),
             "use one of VECIN, VECOUT, VECCALC, A1, B1, A2, B2, C2, CO1",
         )
     })?;
     let dtype = Dtype::from_raw(raw.dtype).ok_or_else(|| {
-        Refusal::new("wrong-type", format!("{role} has no element type"), "declare the tensor")
+        Refusal::new(
+            "wrong-type",
+            format!("{role} has no element type"),
+            "declare the tensor",
+        )
     })?;
     Ok(Operand {
         mem,
@@ -227,7 +230,10 @@ pub(crate) fn place(operand: &Operand, footprint: &Footprint) -> Checked<Place> 
     let Some(allocation) = device::nearest(operand.addr) else {
         return Err(Refusal::new(
             "out-of-bounds",
-            format!("{} is at address {start:#x}, before any device allocation", operand.role),
+            format!(
+                "{} is at address {start:#x}, before any device allocation",
+                operand.role
+            ),
             "pass a pointer that came from aclrtMalloc",
         ));
     };

@@ -83,7 +83,13 @@ fn order(raw: i64) -> Checked<Order> {
 }
 
 /// Bytes that one repeat's results take, and the unit of the destination stride.
-fn result_bytes(scope: Scope, op: ReduceOp, order: Order, width: usize, context: &Context<'_>) -> (usize, usize) {
+fn result_bytes(
+    scope: Scope,
+    op: ReduceOp,
+    order: Order,
+    width: usize,
+    context: &Context<'_>,
+) -> (usize, usize) {
     match scope {
         Scope::Block => {
             let bytes = context.repeat_bytes() / context.block() * width;
@@ -125,12 +131,26 @@ pub(crate) fn plan(
     let (bytes, unit) = result_bytes(scope, op, order, width, context);
     require_align(&dst, dst_align(scope, width, context))?;
     let per_repeat = context.repeat_bytes() / width;
-    let Some((lanes, repeats)) = lanes(context, record, per_repeat)? else { return Ok(None) };
+    let Some((lanes, repeats)) = lanes(context, record, per_repeat)? else {
+        return Ok(None);
+    };
     let view = source(context, record, &src);
     let dst_step = record.p[4] as usize * unit;
     let prints = [
-        Some(footprint(context, &dst, 0, (repeats - 1) * dst_step + bytes, true)?),
-        Some(footprint(context, &src, 0, view.extent(&lanes, repeats, context.block()), false)?),
+        Some(footprint(
+            context,
+            &dst,
+            0,
+            (repeats - 1) * dst_step + bytes,
+            true,
+        )?),
+        Some(footprint(
+            context,
+            &src,
+            0,
+            view.extent(&lanes, repeats, context.block()),
+            false,
+        )?),
         None,
         None,
     ];
@@ -216,10 +236,20 @@ pub(crate) fn plan_tensor(
     let with_index = record.p[8] != 0;
     let op = reduce_op(record.p[7]);
     let results = if with_index { 2 } else { 1 };
-    let scratch = if sequential && op == ReduceOp::Sum { 0 } else { repeats * width };
+    let scratch = if sequential && op == ReduceOp::Sum {
+        0
+    } else {
+        repeats * width
+    };
     let prints = [
         Some(footprint(context, &dst, 0, results * width, true)?),
-        Some(footprint(context, &src, 0, view.extent(&lanes, repeats, context.block()), false)?),
+        Some(footprint(
+            context,
+            &src,
+            0,
+            view.extent(&lanes, repeats, context.block()),
+            false,
+        )?),
         Some(footprint(context, &tmp, 0, scratch, true)?),
         None,
     ];

@@ -4,7 +4,9 @@ use crate::abi::{Code, Form, RawRecord};
 use crate::dtype::Dtype;
 use crate::instruction::Footprint;
 use crate::local::Mem;
-use crate::plan::vector::{Active, Footprints, LaneSelect, Lanes, Strided, lanes, low_bits, strided};
+use crate::plan::vector::{
+    Active, Footprints, LaneSelect, Lanes, Strided, lanes, low_bits, strided,
+};
 use crate::plan::{
     Checked, Context, footprint, operand, require_align, require_mem, require_range,
 };
@@ -108,18 +110,31 @@ pub(crate) fn plan_compare(
         ));
     }
     let per_repeat = context.repeat_bytes() / src0.width();
-    let Some((lanes, repeats)) = compare_lanes(context, record, code, per_repeat, src0.width())? else {
+    let Some((lanes, repeats)) = compare_lanes(context, record, code, per_repeat, src0.width())?
+    else {
         return Ok(None);
     };
     let block = context.block();
     let view0 = strided(context, record, &src0, 1, src0.width())?;
     let mut prints: Footprints = [None; 4];
-    prints[1] = Some(footprint(context, &src0, 0, view0.extent(&lanes, repeats, block), false)?);
+    prints[1] = Some(footprint(
+        context,
+        &src0,
+        0,
+        view0.extent(&lanes, repeats, block),
+        false,
+    )?);
     let mut src1 = None;
     if code != Code::Compares {
         let operand = operand(record, 2, "src1")?;
         let view = strided(context, record, &operand, 2, src0.width())?;
-        prints[2] = Some(footprint(context, &operand, 0, view.extent(&lanes, repeats, block), false)?);
+        prints[2] = Some(footprint(
+            context,
+            &operand,
+            0,
+            view.extent(&lanes, repeats, block),
+            false,
+        )?);
         src1 = Some(view);
     }
     let mut dst = None;
@@ -157,7 +172,10 @@ fn compare_lanes(
     if code == Code::CompareSpr {
         return lanes(context, record, per_repeat);
     }
-    let all = Lanes { per_repeat, select: LaneSelect::Bits(low_bits(per_repeat)) };
+    let all = Lanes {
+        per_repeat,
+        select: LaneSelect::Bits(low_bits(per_repeat)),
+    };
     if Form::from_raw(record.form) != Form::Count {
         let repeats = record.p[0] as usize;
         return Ok((repeats > 0).then_some((all, repeats)));
@@ -192,18 +210,38 @@ pub(crate) fn plan_select(
     let bits = select_bits(record)?;
     let width = dst.width();
     let per_repeat = context.repeat_bytes() / width;
-    let Some((lanes, repeats)) = lanes(context, record, per_repeat)? else { return Ok(None) };
+    let Some((lanes, repeats)) = lanes(context, record, per_repeat)? else {
+        return Ok(None);
+    };
     let block = context.block();
     let dst_view = strided(context, record, &dst, 0, width)?;
     let view0 = strided(context, record, &src0, 1, width)?;
     let mut prints: Footprints = [None; 4];
-    prints[0] = Some(footprint(context, &dst, 0, dst_view.extent(&lanes, repeats, block), true)?);
-    prints[1] = Some(footprint(context, &src0, 0, view0.extent(&lanes, repeats, block), false)?);
+    prints[0] = Some(footprint(
+        context,
+        &dst,
+        0,
+        dst_view.extent(&lanes, repeats, block),
+        true,
+    )?);
+    prints[1] = Some(footprint(
+        context,
+        &src0,
+        0,
+        view0.extent(&lanes, repeats, block),
+        false,
+    )?);
     let mut src1 = None;
     if record.t[2].present != 0 {
         let operand = operand(record, 2, "src1")?;
         let view = strided(context, record, &operand, 2, width)?;
-        prints[2] = Some(footprint(context, &operand, 0, view.extent(&lanes, repeats, block), false)?);
+        prints[2] = Some(footprint(
+            context,
+            &operand,
+            0,
+            view.extent(&lanes, repeats, block),
+            false,
+        )?);
         src1 = Some(view);
     }
     prints[3] = Some(mask_footprint(context, &mask, bits, lanes, repeats)?);
@@ -274,14 +312,23 @@ pub(crate) fn plan_gather(
     let blocks = code == Code::Gatherb;
     let width = dst.width();
     let block = context.block();
-    let per_repeat = if blocks { context.repeat_bytes() / block } else { context.repeat_bytes() / width };
+    let per_repeat = if blocks {
+        context.repeat_bytes() / block
+    } else {
+        context.repeat_bytes() / width
+    };
     let found = if blocks {
-        let all = Lanes { per_repeat, select: LaneSelect::Bits(low_bits(per_repeat)) };
+        let all = Lanes {
+            per_repeat,
+            select: LaneSelect::Bits(low_bits(per_repeat)),
+        };
         (record.p[0] > 0).then_some((all, record.p[0] as usize))
     } else {
         lanes(context, record, per_repeat)?
     };
-    let Some((lanes, repeats)) = found else { return Ok(None) };
+    let Some((lanes, repeats)) = found else {
+        return Ok(None);
+    };
     let view = strided(context, record, &dst, 0, width)?;
     let dst_end = if blocks {
         (repeats - 1) * view.repeat_step + (per_repeat - 1) * view.block_step + block
@@ -292,7 +339,13 @@ pub(crate) fn plan_gather(
     let prints = [
         Some(footprint(context, &dst, 0, dst_end, true)?),
         None,
-        Some(footprint(context, &offsets, 0, count * offsets.width(), false)?),
+        Some(footprint(
+            context,
+            &offsets,
+            0,
+            count * offsets.width(),
+            false,
+        )?),
         None,
     ];
     let plan = GatherPlan {
@@ -388,7 +441,11 @@ pub(crate) fn plan_transpose(
         None,
         None,
     ];
-    let row = |base: usize| (0..rows).map(|index| base + index * context.block()).collect();
+    let row = |base: usize| {
+        (0..rows)
+            .map(|index| base + index * context.block())
+            .collect()
+    };
     let plan = ShufflePlan {
         width: src.width(),
         repeats: 1,
@@ -443,13 +500,31 @@ pub(crate) fn plan_5hd(
         let end = *list.iter().max().expect("16 rows") + (repeats - 1) * steps[index] + block;
         if end > capacity || list.iter().any(|addr| !addr.is_multiple_of(block)) {
             return Err(Refusal::new(
-                if end > capacity { "out-of-bounds" } else { "misaligned" },
-                format!("rows reach byte {end} of UB, which has {capacity} bytes; each starts at a multiple of {block}"),
+                if end > capacity {
+                    "out-of-bounds"
+                } else {
+                    "misaligned"
+                },
+                format!(
+                    "rows reach byte {end} of UB, which has {capacity} bytes; each starts at a multiple of {block}"
+                ),
                 "correct the address list",
             ));
         }
-        prints[index] = Some(Footprint { mem: Mem::Ub, start, end, write: index == 0 });
+        prints[index] = Some(Footprint {
+            mem: Mem::Ub,
+            start,
+            end,
+            write: index == 0,
+        });
     }
-    let plan = ShufflePlan { width, repeats, dst, src, dst_step: steps[0], src_step: steps[1] };
+    let plan = ShufflePlan {
+        width,
+        repeats,
+        dst,
+        src,
+        dst_step: steps[0],
+        src_step: steps[1],
+    };
     Ok(Some((plan, prints)))
 }

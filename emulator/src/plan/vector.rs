@@ -157,7 +157,10 @@ pub(crate) fn lanes(
         Form::Keep => {}
     }
     if registers.counter {
-        return Ok(counter((registers.mask[0] & 0xffff_ffff) as usize, per_repeat));
+        return Ok(counter(
+            (registers.mask[0] & 0xffff_ffff) as usize,
+            per_repeat,
+        ));
     }
     let max_repeat = i64::from(context.target.limits.max_repeat);
     require_range("repeat", repeat, 0, max_repeat)?;
@@ -187,7 +190,11 @@ fn check_bits(record: &RawRecord, per_repeat: usize, counter: bool) -> Checked<(
 }
 
 fn mask_range(message: String) -> Refusal {
-    Refusal::new("mask-range", message, "state the lanes that the element type has in one repeat")
+    Refusal::new(
+        "mask-range",
+        message,
+        "state the lanes that the element type has in one repeat",
+    )
 }
 
 fn counter(total: usize, per_repeat: usize) -> Option<(Lanes, usize)> {
@@ -196,7 +203,11 @@ fn counter(total: usize, per_repeat: usize) -> Option<(Lanes, usize)> {
 }
 
 pub(crate) fn low_bits(count: usize) -> u128 {
-    if count >= 128 { u128::MAX } else { (1 << count) - 1 }
+    if count >= 128 {
+        u128::MAX
+    } else {
+        (1 << count) - 1
+    }
 }
 
 fn words(bits: u128) -> [u64; 2] {
@@ -247,7 +258,12 @@ pub(crate) fn plan(
         .fold(dst.width(), usize::max);
     let per_repeat = context.repeat_bytes() / widest;
     if code == Code::Cast {
-        check_cast(record.p[7], &dst, sources[0].as_ref().expect("Cast has a source"), context)?;
+        check_cast(
+            record.p[7],
+            &dst,
+            sources[0].as_ref().expect("Cast has a source"),
+            context,
+        )?;
     }
     let (mut lanes, mut repeats) = match lanes(context, record, per_repeat)? {
         Some(found) => found,
@@ -262,7 +278,13 @@ pub(crate) fn plan(
     let block = context.block();
     let mut prints: Footprints = [None; 4];
     let dst_view = strided(context, record, &dst, 0, widest)?;
-    prints[0] = Some(footprint(context, &dst, 0, dst_view.extent(&lanes, repeats, block), true)?);
+    prints[0] = Some(footprint(
+        context,
+        &dst,
+        0,
+        dst_view.extent(&lanes, repeats, block),
+        true,
+    )?);
     let mut src = [None; 2];
     for (slot, source) in sources.iter().enumerate() {
         let Some(source) = source else { continue };
@@ -308,7 +330,12 @@ fn copy_lanes(
     let LaneSelect::Total(total) = lanes.select else {
         return Ok((lanes, repeats));
     };
-    require_range("repeat", record.p[0], 0, i64::from(context.target.limits.max_repeat))?;
+    require_range(
+        "repeat",
+        record.p[0],
+        0,
+        i64::from(context.target.limits.max_repeat),
+    )?;
     let bits = low_bits(total.min(lanes.per_repeat));
     let select = LaneSelect::Bits(bits);
     Ok((Lanes { select, ..lanes }, record.p[0] as usize))
@@ -324,7 +351,13 @@ pub(crate) mod round {
     pub(crate) const TRUNC: i64 = 5;
     pub(crate) const ODD: i64 = 6;
     pub(crate) const NAMES: [&str; 7] = [
-        "CAST_NONE", "CAST_RINT", "CAST_FLOOR", "CAST_CEIL", "CAST_ROUND", "CAST_TRUNC", "CAST_ODD",
+        "CAST_NONE",
+        "CAST_RINT",
+        "CAST_FLOOR",
+        "CAST_CEIL",
+        "CAST_ROUND",
+        "CAST_TRUNC",
+        "CAST_ODD",
     ];
 }
 
@@ -333,7 +366,9 @@ fn check_cast(mode: i64, dst: &Operand, src: &Operand, context: &Context<'_>) ->
     let rounding = (round::RINT..=round::TRUNC).contains(&mode);
     let allowed = match (src.dtype, dst.dtype) {
         (F32, F16) => (round::NONE..=round::ODD).contains(&mode),
-        (F32, Bf16 | F32 | I16 | I32 | I64) | (F16, I16 | I32) | (Bf16, I32) | (I64, F32) => rounding,
+        (F32, Bf16 | F32 | I16 | I32 | I64) | (F16, I16 | I32) | (Bf16, I32) | (I64, F32) => {
+            rounding
+        }
         (F16, I8 | U8) | (I16, F16) | (I32, F32) => rounding || mode == round::NONE,
         (I32, F16) if context.registers.deq_scale.is_none() => {
             return Err(Refusal::new(
@@ -347,10 +382,17 @@ fn check_cast(mode: i64, dst: &Operand, src: &Operand, context: &Context<'_>) ->
     if allowed {
         return Ok(());
     }
-    let name = round::NAMES.get(mode as usize).copied().unwrap_or("an unknown mode");
+    let name = round::NAMES
+        .get(mode as usize)
+        .copied()
+        .unwrap_or("an unknown mode");
     Err(Refusal::new(
         "cast-mode",
-        format!("Cast from {} to {} does not take {name}", src.dtype.name(), dst.dtype.name()),
+        format!(
+            "Cast from {} to {} does not take {name}",
+            src.dtype.name(),
+            dst.dtype.name()
+        ),
         "use a rounding mode of the conversion table",
     ))
 }
@@ -359,7 +401,9 @@ fn check_cast(mode: i64, dst: &Operand, src: &Operand, context: &Context<'_>) ->
 fn check_overlap(plan: &VectorPlan, prints: &Footprints, block: usize) -> Checked<()> {
     let Some(dst) = prints[0] else { return Ok(()) };
     for slot in 0..2 {
-        let (Some(src), Some(view)) = (prints[slot + 1], plan.src[slot]) else { continue };
+        let (Some(src), Some(view)) = (prints[slot + 1], plan.src[slot]) else {
+            continue;
+        };
         if src.end <= dst.start || dst.end <= src.start || view == plan.dst {
             continue;
         }
@@ -399,11 +443,13 @@ fn collision(plan: &VectorPlan, view: Strided, block: usize) -> Option<usize> {
     for repeat in 0..plan.repeats {
         let end = plan.lanes.of(repeat).end();
         let stale = blocks(view, repeat, end, block).any(|read| bit(&written, read));
-        let askew = blocks(view, repeat, end, block).enumerate().any(|(i, read)| {
-            blocks(plan.dst, repeat, end, block)
-                .enumerate()
-                .any(|(j, write)| i != j && read == write)
-        });
+        let askew = blocks(view, repeat, end, block)
+            .enumerate()
+            .any(|(i, read)| {
+                blocks(plan.dst, repeat, end, block)
+                    .enumerate()
+                    .any(|(j, write)| i != j && read == write)
+            });
         if stale || askew {
             return Some(repeat);
         }
@@ -424,15 +470,9 @@ fn bit(words: &[u64], index: usize) -> bool {
 }
 
 /// Numbers of the blocks that the first `end` lanes of a repeat touch.
-fn blocks(
-    view: Strided,
-    repeat: usize,
-    end: usize,
-    block: usize,
-) -> impl Iterator<Item = usize> {
-    (0..(end * view.width).div_ceil(block)).map(move |index| {
-        (view.addr + repeat * view.repeat_step + index * view.block_step) / block
-    })
+fn blocks(view: Strided, repeat: usize, end: usize, block: usize) -> impl Iterator<Item = usize> {
+    (0..(end * view.width).div_ceil(block))
+        .map(move |index| (view.addr + repeat * view.repeat_step + index * view.block_step) / block)
 }
 
 /// Plans `Brcb`: ignores the mask, reads eight elements a repeat, fills eight blocks.
@@ -465,7 +505,8 @@ pub(crate) fn plan_brcb(
         block_step: block,
         repeat_step: per_repeat * width,
     };
-    let dst_end = (repeats - 1) * dst_view.repeat_step + (per_repeat - 1) * dst_view.block_step + block;
+    let dst_end =
+        (repeats - 1) * dst_view.repeat_step + (per_repeat - 1) * dst_view.block_step + block;
     let src_end = repeats * per_repeat * width;
     let prints = [
         Some(footprint(context, &dst, 0, dst_end, true)?),

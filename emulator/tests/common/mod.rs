@@ -44,15 +44,28 @@ impl Outcome {
     /// Requires a finding of this kind at the line of `file` that holds `marker`.
     pub(crate) fn finds(&self, kind: &str, file: &str, marker: &str) -> &Finding {
         let text = std::fs::read_to_string(kernel_path(file)).expect("kernel source");
-        let line = 1 + text.lines().position(|line| line.contains(marker)).expect("marker in the source");
-        let found = self.findings.iter().find(|finding| finding.kind == kind && finding.line as usize == line);
-        found.unwrap_or_else(|| panic!("no `{kind}` at {file}:{line}; got code {} and {:#?}", self.code, self.findings))
+        let line = 1 + text
+            .lines()
+            .position(|line| line.contains(marker))
+            .expect("marker in the source");
+        let found = self
+            .findings
+            .iter()
+            .find(|finding| finding.kind == kind && finding.line as usize == line);
+        found.unwrap_or_else(|| {
+            panic!(
+                "no `{kind}` at {file}:{line}; got code {} and {:#?}",
+                self.code, self.findings
+            )
+        })
     }
 }
 
 /// Path of a kernel source of these tests.
 pub(crate) fn kernel_path(file: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels").join(file)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/kernels")
+        .join(file)
 }
 
 /// Device, once per thread.
@@ -64,10 +77,20 @@ pub(crate) fn set_up() {
 
 /// Compiler arguments for a source.
 pub(crate) fn arguments(source: &Path, output: &Path) -> Vec<OsString> {
-    let mut args: Vec<OsString> =
-        ["-x", "asc", "--npu-arch=dav-2201", "-O2", "-std=c++17", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror"]
-            .map(OsString::from)
-            .to_vec();
+    let mut args: Vec<OsString> = [
+        "-x",
+        "asc",
+        "--npu-arch=dav-2201",
+        "-O2",
+        "-std=c++17",
+        "-fPIC",
+        "-shared",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+    ]
+    .map(OsString::from)
+    .to_vec();
     args.extend([source.into(), "-o".into(), output.into()]);
     args
 }
@@ -78,13 +101,16 @@ impl Module {
         set_up();
         let folder = tempfile::tempdir().expect("temporary folder");
         let output = folder.path().join("kernels.o");
-        let warnings = fa_emulator::driver::compile_with_diagnostics(&arguments(&kernel_path(file), &output))
-            .unwrap_or_else(|error| panic!("{error}"));
+        let warnings =
+            fa_emulator::driver::compile_with_diagnostics(&arguments(&kernel_path(file), &output))
+                .unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(warnings, "");
         let path = CString::new(output.to_str().expect("utf-8 path")).expect("no zero bytes");
         let mut handle = ptr::null_mut();
         // SAFETY: the path is a C string and the handle is writable.
-        let code = unsafe { acl::aclrtBinaryLoadFromFile(path.as_ptr(), ptr::null_mut(), &raw mut handle) };
+        let code = unsafe {
+            acl::aclrtBinaryLoadFromFile(path.as_ptr(), ptr::null_mut(), &raw mut handle)
+        };
         assert_eq!(code, 0, "{}", last_message());
         Module { handle }
     }
@@ -99,7 +125,12 @@ impl Module {
         let mut stream = ptr::null_mut();
         // SAFETY: every pointer is a live handle or a writable local.
         unsafe {
-            assert_eq!(acl::aclrtBinaryGetFunction(self.handle, name.as_ptr(), &raw mut function), 0, "{}", last_message());
+            assert_eq!(
+                acl::aclrtBinaryGetFunction(self.handle, name.as_ptr(), &raw mut function),
+                0,
+                "{}",
+                last_message()
+            );
             assert_eq!(acl::aclrtCreateStream(&raw mut stream), 0);
             assert_eq!(acl::aclrtKernelArgsInit(function, &raw mut list), 0);
             for arg in args {
@@ -108,7 +139,10 @@ impl Module {
                     Arg::Bytes(bytes) => bytes.clone(),
                 };
                 let data = bytes.as_mut_ptr().cast();
-                assert_eq!(acl::aclrtKernelArgsAppend(list, data, bytes.len(), ptr::null_mut()), 0);
+                assert_eq!(
+                    acl::aclrtKernelArgsAppend(list, data, bytes.len(), ptr::null_mut()),
+                    0
+                );
             }
             assert_eq!(acl::aclrtKernelArgsFinalize(list), 0);
             let none = ptr::null_mut();
@@ -117,7 +151,11 @@ impl Module {
             let code = acl::aclrtSynchronizeStream(stream);
             let message = last_message();
             acl::aclrtDestroyStream(stream);
-            Outcome { code, message, findings: report::take_findings() }
+            Outcome {
+                code,
+                message,
+                findings: report::take_findings(),
+            }
         }
     }
 }
@@ -155,7 +193,8 @@ impl Buffer {
         let mut data = vec![T::default(); self.size / size_of::<T>()];
         let bytes = size_of_val(data.as_slice());
         // SAFETY: `data` has that many bytes, the device address is checked.
-        let code = unsafe { acl::aclrtMemcpy(data.as_mut_ptr().cast(), bytes, self.address, bytes, 2) };
+        let code =
+            unsafe { acl::aclrtMemcpy(data.as_mut_ptr().cast(), bytes, self.address, bytes, 2) };
         (code, data)
     }
 }
@@ -173,13 +212,16 @@ pub(crate) fn last_message() -> String {
         return String::new();
     }
     // SAFETY: not null; the runtime returns a C string.
-    unsafe { std::ffi::CStr::from_ptr(text) }.to_string_lossy().into_owned()
+    unsafe { std::ffi::CStr::from_ptr(text) }
+        .to_string_lossy()
+        .into_owned()
 }
 
 /// A scalar argument.
 pub(crate) fn scalar<T: Copy>(value: T) -> Arg<'static> {
     // SAFETY: any initialised plain value can be seen as bytes.
-    let bytes = unsafe { std::slice::from_raw_parts((&raw const value).cast::<u8>(), size_of::<T>()) };
+    let bytes =
+        unsafe { std::slice::from_raw_parts((&raw const value).cast::<u8>(), size_of::<T>()) };
     Arg::Bytes(bytes.to_vec())
 }
 
