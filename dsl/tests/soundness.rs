@@ -204,7 +204,7 @@ proptest! {
         for other in others {
             expr = expr.replace(other, "q_idx");
         }
-        let expr = expr.replace('h', "b").replace('p', "b").replace("clambb", "clamp").replace("clamb", "clamp");
+        let expr = expr.replace(['h', 'p'], "b").replace("clambb", "clamp").replace("clamb", "clamp");
         let at = At { top_left: true, b: values.2, h: 0, q_idx: values.0, kv_idx: values.1, q_len: 1, kv_len: 1 };
         let guarded = expr.replace("/ (", "/ max(1, ").replace("% (", "% max(1, ");
         let mut folded = guarded.clone();
