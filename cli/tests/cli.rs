@@ -53,7 +53,7 @@ fn errors_are_1_and_rendered_with_their_repair() {
 fn json_has_places_and_repairs() {
     let folder = Folder::with(
         "bad.fa",
-        "attention plain {\n    head_dim = 64;\n    mask = causal & causal;\n}\n",
+        "attention plain {\n    head_dim = 64;\n    mask = causal & causal;\n    allow = [FA103];\n}\n",
     );
     let run = folder.run(&["check", "bad.fa", "--format", "json"]);
     assert_eq!((run.code, run.stderr.as_str()), (1, ""));
@@ -72,7 +72,7 @@ fn json_has_places_and_repairs() {
 fn strict_turns_warnings_into_errors() {
     let folder = Folder::with(
         "warned.fa",
-        "const unused: int = 3;\nattention plain { head_dim = 64; precision = fp32; }\n",
+        "const unused: int = 3;\nattention plain { head_dim = 64; precision = fp32; allow = [FA103]; }\n",
     );
     let run = folder.run(&["check", "warned.fa"]);
     assert_eq!(run.code, 0);

@@ -95,6 +95,27 @@ fn refused_launches_are_1_and_write_nothing() {
 }
 
 #[test]
+fn values_that_a_matrix_unit_would_spread_are_warned_of() {
+    let text = "attention half { head_dim = 64; mask = causal; allow = [FA103]; }\n";
+    let folder = folder("half.fa", text);
+    let mut v = ramp(&[1, 2, 30, 64]);
+    v.bytes_mut()[..4].copy_from_slice(&f32::INFINITY.to_ne_bytes());
+    save(&folder, "v.npy", &v);
+    let run = folder.run(&arguments("half.fa", &["--backend", "ascend", "--strict"]));
+    assert_eq!(run.code, 1);
+    assert!(
+        run.stderr.starts_with("error[FA301]: `v` has 1 elements"),
+        "{}",
+        run.stderr
+    );
+    let run = folder.run(&arguments(
+        "half.fa",
+        &["--backend", "reference", "--strict"],
+    ));
+    assert_eq!(run.code, 0, "{}", run.stderr);
+}
+
+#[test]
 fn several_variants_need_a_name() {
     let folder = folder("two.fa", TWO);
     let run = folder.run(&arguments("two.fa", &["--backend", "reference"]));

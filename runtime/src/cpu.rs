@@ -87,7 +87,7 @@ pub(crate) fn compile(cache: &Cache, kernels: &[GeneratedFile]) -> Result<CpuLib
     let flags = flags();
     let sources = crate_of(kernels);
     let key = Key::new(&KeyParts {
-        generator_version: env!("CARGO_PKG_VERSION"),
+        generator_version: fa_codegen::GENERATOR_VERSION,
         compiler_version: version,
         flags: &flags,
         sources: &sources,

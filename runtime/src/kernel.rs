@@ -87,7 +87,6 @@ enum Code {
     Ascend {
         plan: Plan,
         kernel: Box<AscendKernel>,
-        row_pitch_limit: u32,
     },
 }
 
@@ -195,17 +194,12 @@ impl Runtime {
         target: &Target,
     ) -> Result<(Vec<Code>, bool)> {
         let library = ascend::compile(&self.cache, target, renderings)?;
-        let row_pitch_limit = target
-            .limits
-            .as_ref()
-            .map_or(0, |limits| limits.nd2nz_max_row_pitch_elems);
         let codes = plans
             .iter()
             .map(|plan| {
                 Ok(Code::Ascend {
                     plan: (*plan).clone(),
                     kernel: Box::new(library.kernel(plan.symbol())?),
-                    row_pitch_limit,
                 })
             })
             .collect::<Result<_>>()?;
@@ -331,8 +325,7 @@ impl Kernel {
             Code::Ascend {
                 plan: Plan::Ascend(plan),
                 kernel,
-                row_pitch_limit,
-            } => kernel.launch(&self.variant, plan, *row_pitch_limit, checked, outputs)?,
+            } => kernel.launch(&self.variant, plan, checked, outputs)?,
             Code::Ascend { .. } => unreachable!("Ascend targets give Ascend plans"),
         };
         Ok(Report {

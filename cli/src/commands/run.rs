@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use anyhow::Context;
+use fa_dsl::codes;
+use fa_dsl::diagnostic::Diagnostic;
 use fa_dsl::philox::Seed;
 use fa_dsl::variant::{Dtype, Variant};
 use fa_runtime::{Arguments, Backend, Error, Kernel, PackedLengths, Report, Runtime, Tensor, npy};
@@ -30,6 +32,15 @@ pub(crate) fn run(args: &RunArgs, session: &mut Session) -> anyhow::Result<Outco
     let Some(arguments) = arguments(args, &loaded, variant, &tensors, session)? else {
         return Ok(session.finish(json!({}))?);
     };
+    if target
+        .as_ref()
+        .is_some_and(|target| target.kind == TargetKind::SplitCore)
+    {
+        session.report(&loaded.sources, poison(&tensors.v))?;
+    }
+    if session.failed() {
+        return Ok(session.finish(json!({}))?);
+    }
     match launch(variant, target.as_ref(), &arguments, &loaded, session) {
         Ok(Some((results, report))) => {
             npy::write(&args.output, &results.0)
@@ -81,6 +92,18 @@ fn target(args: &RunArgs, variant: &Variant) -> Result<Option<Target>, Usage> {
         Some(TargetKind::Cpu) | None => "cpu",
     };
     Ok(named.or_else(|| Target::built_in(default)))
+}
+
+/// A warning about values that a matrix unit would spread: it multiplies them by the 0 of a masked pair.
+fn poison(v: &Tensor) -> Option<Diagnostic> {
+    let count = v.to_f64().iter().filter(|value| !value.is_finite()).count();
+    (count > 0).then(|| {
+        Diagnostic::warning(
+            codes::LAUNCH_ARGUMENT,
+            format!("`v` has {count} elements that are NaN or infinite; at a masked pair inside a tile they make the row NaN"),
+            "zero the values of masked keys, or run on backend cpu, which leaves them out",
+        )
+    })
 }
 
 /// Tensors of a launch, as read from files.

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Two variants, all defaults but the precision.
-pub(crate) const TWO: &str = "attention plain { head_dim = 64; precision = fp32; }
+pub(crate) const TWO: &str = "attention plain { head_dim = 64; precision = fp32; allow = [FA103]; }
 attention causal : plain { mask = causal; }
 ";
 
@@ -17,6 +17,7 @@ pub(crate) const LOCAL: &str = "const radius: int = 300;
 attention local {
     head_dim = 64;
     precision = fp32;
+    allow = [FA103];
     param temperature: float = 1.0;
     tensor slopes: fp32[h];
     let dist = q_pos - kv_pos;

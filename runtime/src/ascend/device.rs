@@ -7,9 +7,6 @@ use std::ptr;
 use super::acl::{self, AclApi, Handle};
 use crate::error::{Error, Result};
 
-/// Alignment of a workspace, bytes: that of full-bandwidth global accesses.
-const WORKSPACE_ALIGN_BYTES: usize = 512;
-
 /// The device that launches use.
 const DEVICE: i32 = 0;
 
@@ -36,9 +33,13 @@ impl<'a> DeviceBuffer<'a> {
         })
     }
 
-    /// Memory for a workspace; see [`DeviceBuffer::aligned`].
-    pub(crate) fn workspace(api: &'a AclApi, bytes: usize) -> Result<DeviceBuffer<'a>> {
-        DeviceBuffer::new(api, bytes + WORKSPACE_ALIGN_BYTES)
+    /// Memory in which [`DeviceBuffer::aligned`] finds that many bytes.
+    pub(crate) fn workspace(
+        api: &'a AclApi,
+        bytes: usize,
+        align_bytes: u32,
+    ) -> Result<DeviceBuffer<'a>> {
+        DeviceBuffer::new(api, bytes + align_bytes as usize)
     }
 
     /// Copies host memory to the device.
@@ -91,10 +92,9 @@ impl<'a> DeviceBuffer<'a> {
         self.address as u64
     }
 
-    /// The first address of a workspace that is aligned for full bandwidth.
-    pub(crate) fn aligned(&self) -> u64 {
-        self.address()
-            .next_multiple_of(WORKSPACE_ALIGN_BYTES as u64)
+    /// Its first address that is a multiple.
+    pub(crate) fn aligned(&self, align_bytes: u32) -> u64 {
+        self.address().next_multiple_of(u64::from(align_bytes))
     }
 }
 

@@ -110,7 +110,6 @@ impl AscendKernel {
         &self,
         variant: &Variant,
         plan: &Plan,
-        row_pitch_limit: u32,
         checked: &Checked<'_>,
         outputs: &mut Outputs<'_>,
     ) -> Result<Vec<String>> {
@@ -119,19 +118,25 @@ impl AscendKernel {
         if rows == 0 {
             return Ok(Vec::new());
         }
+        let limits = self
+            .library
+            .target
+            .limits
+            .as_ref()
+            .expect("Ascend targets have limits");
         let _one_at_a_time = device_lock();
         self.library.toolkit.emulate(&self.library.target);
         let api = &self.library.toolkit.api;
         let cube_cores = device::select(api)?;
         let mut notes = Vec::new();
-        let inputs = transfer::inputs(api, checked, row_pitch_limit, &mut notes)?;
+        let inputs = transfer::inputs(api, checked, limits.nd2nz_max_row_pitch_elems, &mut notes)?;
         let captured = transfer::captured(api, variant, checked, &mut notes)?;
         let results = transfer::Results::new(api, variant, outputs, &mut notes)?;
         let tasks = sizes.batch * sizes.heads * sizes.q_len.div_ceil(plan.tile().block_q as usize);
         let blocks = plan.blocks(tasks as u64, cube_cores);
         let workspace_bytes = usize::try_from(plan.workspace_bytes(blocks))
             .expect("a workspace fits the address space");
-        let workspace = DeviceBuffer::workspace(api, workspace_bytes)?;
+        let workspace = DeviceBuffer::workspace(api, workspace_bytes, limits.gm_align_bytes)?;
         let captured_strides: Vec<_> = captured.iter().map(|part| part.strides).collect();
         let [q, k, v] = inputs.each_ref().map(|part| part.strides);
         let block = checked.block(
@@ -143,7 +148,7 @@ impl AscendKernel {
         words.extend(inputs.iter().map(|part| part.buffer.address()));
         words.extend([results.out.address(), results.lse.address()]);
         words.extend(captured.iter().map(|part| part.buffer.address()));
-        words.push(workspace.aligned());
+        words.push(workspace.aligned(limits.gm_align_bytes));
         let words: Vec<[u8; 8]> = words.into_iter().map(u64::to_ne_bytes).collect();
         let block = block.bytes();
         let mut arguments: Vec<&[u8]> = words.iter().map(<[u8; 8]>::as_slice).collect();

@@ -112,7 +112,7 @@ impl Toolkit {
         self.emulate(target);
         let flags = flags(target);
         let key = Key::new(&KeyParts {
-            generator_version: env!("CARGO_PKG_VERSION"),
+            generator_version: fa_codegen::GENERATOR_VERSION,
             compiler_version: &self.version,
             flags: &flags,
             sources,

@@ -1,6 +1,8 @@
 //! Every check of a launch, before any kernel code runs. Each fault names the argument and both numbers.
 
-use fa_dsl::codes::{LAUNCH_ARGUMENT, LAUNCH_HEADS, LAUNCH_LENGTHS, LAUNCH_STRIDES};
+use fa_dsl::codes::{
+    LAUNCH_ARGUMENT, LAUNCH_HEADS, LAUNCH_LENGTHS, LAUNCH_STRIDES, UNSUPPORTED_FEATURE,
+};
 use fa_dsl::diagnostic::Diagnostic;
 use fa_dsl::tiles::{MAX_BATCH, MAX_HEADS};
 use fa_dsl::variant::{Dtype, Layout, Variant};
@@ -16,7 +18,10 @@ pub(super) fn inputs<'a>(
     variant: &Variant,
     arguments: &Arguments<'a>,
 ) -> Result<Checked<'a>, Vec<Diagnostic>> {
-    let mut faults = Vec::new();
+    let mut faults = unsupported(variant);
+    if !faults.is_empty() {
+        return Err(faults);
+    }
     let named = [
         ("q", &arguments.q, variant.head_dim),
         ("k", &arguments.k, variant.head_dim),
@@ -47,6 +52,27 @@ pub(super) fn inputs<'a>(
         training: arguments.training,
         packed: arguments.packed.clone(),
     })
+}
+
+/// What no launch can honour yet, on any backend.
+fn unsupported(variant: &Variant) -> Vec<Diagnostic> {
+    let mut faults = Vec::new();
+    if let Some(paged) = variant.paged {
+        let message = "a paged cache cannot be launched yet";
+        let help = "leave `paged` out and pass contiguous keys and values";
+        let fault = Diagnostic::error(UNSUPPORTED_FEATURE, message, help);
+        faults.push(fault.at(paged.span, "pages of keys and values"));
+    }
+    if variant.precision.qkv == Dtype::Int8 {
+        let message = "int8 with scales cannot be launched yet";
+        let help = "write `precision = mixed;`";
+        let fault = Diagnostic::error(UNSUPPORTED_FEATURE, message, help);
+        faults.push(match variant.precision_span {
+            Some(span) => fault.at(span, "quantised inputs"),
+            None => fault,
+        });
+    }
+    faults
 }
 
 /// Checks the outputs.
