@@ -50,6 +50,7 @@ fn name() -> impl Strategy<Value = Name> {
                     | "and"
                     | "or"
                     | "not"
+                    | "_"
             )
         })
         .prop_map(|text| Name { text, span: span() })

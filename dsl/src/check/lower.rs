@@ -9,7 +9,7 @@ use crate::diagnostic::Diagnostic;
 use crate::ir::eval::Value;
 use crate::ir::{Binary, ExprId, Exprs, Node, TensorId, Type, Var};
 use crate::span::{SourceMap, Span};
-use crate::variant::{Requirement, Tensor};
+use crate::variant::{Dim, Requirement, Size, Tensor};
 
 /// Builds the expressions of one variant.
 pub(super) struct Lower<'e> {
@@ -65,7 +65,7 @@ impl Lower<'_> {
             return Some(());
         }
         let sign = if op == Binary::Div { "/" } else { "%" };
-        let text = self.sources.snippet(span);
+        let text = unwrapped(self.sources.snippet(span));
         let (fact, help) = match self.exprs.as_constant(divisor) {
             Some(_) => (
                 format!("the divisor of `{sign}` is 0"),
@@ -182,47 +182,94 @@ impl Lower<'_> {
             return Some(());
         }
         let text = self.sources.snippet(part.span);
-        let last = last_of(&dim.to_string());
-        let message = match self.exprs.as_constant(lowered) {
-            Some(Value::Int(value)) => format!(
-                "index {value} may lie outside dimension {axis} of `{}`, which has {dim} elements",
-                tensor.name
-            ),
-            _ => format!(
-                "`{text}` may {} of `{}`",
-                direction(inside, dim, axis),
-                tensor.name
-            ),
-        };
+        let report = outside(
+            text,
+            self.exprs.as_constant(lowered),
+            inside,
+            dim,
+            axis,
+            &tensor.name,
+        );
         self.sink.push(
-            Diagnostic::error(
-                codes::INDEX_OUTSIDE,
-                message,
-                format!("write `clamp({text}, 0, {last})`, or an index whose bounds are known"),
-            )
-            .at(part.span, format!("not provably within 0 and {last}"))
-            .at(tensor.span, format!("dimension {axis} is `{dim}`")),
+            report
+                .at(
+                    part.span,
+                    format!("not provably from 0 to {}", last_of(dim)),
+                )
+                .at(tensor.span, format!("dimension {axis} is `{dim}`")),
         );
         None
     }
 }
 
-/// Which side of a dimension an index may leave.
-fn direction(inside: Inside, dim: &crate::variant::Dim, axis: usize) -> String {
-    match (inside.below, inside.above) {
-        (true, false) => format!("reach {dim}, the size of dimension {axis}"),
-        (false, true) => format!("be negative, as an index of dimension {axis}"),
-        _ => format!(
-            "lie outside 0 and {}, dimension {axis}",
-            last_of(&dim.to_string())
+/// An index that may lie outside: which end it may pass, and how to keep it inside.
+fn outside(
+    text: &str,
+    constant: Option<Value<f32>>,
+    inside: Inside,
+    dim: &Dim,
+    axis: usize,
+    tensor: &str,
+) -> Diagnostic {
+    let last = last_of(dim);
+    let by_count = dim
+        .sizes
+        .iter()
+        .any(|size| matches!(size, Size::B | Size::H | Size::KvH));
+    let (fact, help) = match constant {
+        Some(Value::Int(value)) if dim.sizes.is_empty() => (
+            format!(
+                "index {value} lies outside dimension {axis} of `{tensor}`, which ends at {last}"
+            ),
+            format!("write an index from 0 to {last}"),
         ),
+        _ => {
+            let end = match (inside.below, inside.above) {
+                (true, false) => format!("pass {last}, the last index"),
+                (false, true) => "be negative, as an index".to_owned(),
+                _ => format!("lie outside 0 to {last}, the indices"),
+            };
+            let help = if by_count {
+                // Expressions have no name for the number of heads or sequences.
+                format!(
+                    "index dimension `{dim}` by `{dim}` itself, or declare it as a constant N and write `clamp({text}, 0, N - 1)`"
+                )
+            } else {
+                format!("write `clamp({text}, 0, {last})`, or an index whose bounds are known")
+            };
+            (
+                format!("`{text}` may {end} of dimension {axis} of `{tensor}`"),
+                help,
+            )
+        }
+    };
+    Diagnostic::error(codes::INDEX_OUTSIDE, fact, help)
+}
+
+/// An expression as text, without the parentheses around all of it.
+fn unwrapped(text: &str) -> &str {
+    let inner = text
+        .strip_prefix('(')
+        .and_then(|rest| rest.strip_suffix(')'));
+    let mut depth = 0i32;
+    match inner {
+        Some(inner)
+            if inner.chars().all(|c| {
+                depth += i32::from(c == '(') - i32::from(c == ')');
+                depth >= 0
+            }) =>
+        {
+            inner
+        }
+        _ => text,
     }
 }
 
 /// The last index of a dimension, as text.
-fn last_of(dim: &str) -> String {
-    match dim.parse::<i64>() {
-        Ok(size) => (size - 1).to_string(),
-        Err(_) => format!("{dim} - 1"),
-    }
+fn last_of(dim: &Dim) -> String {
+    let last = Dim {
+        sizes: dim.sizes.clone(),
+        constant: dim.constant - 1,
+    };
+    last.to_string()
 }

@@ -20,6 +20,8 @@ struct Tall {
 struct Operator {
     op: BinaryOp,
     span: Span,
+    /// Of another language, and reported as such.
+    foreign: bool,
 }
 
 impl<'t> Builder<'t> {
@@ -56,7 +58,7 @@ impl<'t> Builder<'t> {
         I: Iterator<Item = (Operator, Tall)>,
     {
         let mut left = left;
-        let mut compared: Option<Span> = None;
+        let mut compared: Option<Operator> = None;
         while let Some((operator, _)) = rest.peek() {
             let precedence = operator.op.precedence();
             if precedence < least {
@@ -74,7 +76,7 @@ impl<'t> Builder<'t> {
                     self.chained(&left.expr, before, operator, &right.expr);
                     left.expr.kind = ExprKind::Error;
                 }
-                compared = Some(operator.span);
+                compared = Some(operator);
             }
             left = self.join(operator.op, left, right);
         }
@@ -113,7 +115,10 @@ impl<'t> Builder<'t> {
         }
     }
 
-    fn chained(&mut self, left: &Expr, before: Span, operator: Operator, right: &Expr) {
+    fn chained(&mut self, left: &Expr, before: Operator, operator: Operator, right: &Expr) {
+        if before.foreign || operator.foreign {
+            return;
+        }
         let shared = match &left.kind {
             ExprKind::Binary(_, _, middle) => self.text_of(middle.span).to_owned(),
             _ => "y".to_owned(),
@@ -131,7 +136,7 @@ impl<'t> Builder<'t> {
                 format!("write both comparisons: `{whole}`"),
             )
             .at(operator.span, "the second comparison")
-            .at(before, "the first one"),
+            .at(before.span, "the first one"),
         );
     }
 
@@ -192,8 +197,11 @@ impl<'t> Builder<'t> {
         let span = self.span(pair);
         let text = pair.as_str();
         let op = BinaryOp::ALL.into_iter().find(|op| op.text() == text);
-        let op = op.unwrap_or_else(|| self.foreign_operator(text, span));
-        Operator { op, span }
+        Operator {
+            op: op.unwrap_or_else(|| self.foreign_operator(text, span)),
+            span,
+            foreign: op.is_none(),
+        }
     }
 
     /// Reports an operator of another language; returns the one that is probably meant.

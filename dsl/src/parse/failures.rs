@@ -144,6 +144,9 @@ pub(super) fn explain(
 /// The token at the start of a text: a word, a number, or one character.
 fn found(rest: &str) -> Option<&str> {
     let first = rest.chars().next()?;
+    if rest.starts_with("==") {
+        return Some(&rest[..2]);
+    }
     let run = word(rest);
     Some(if run.is_empty() {
         &rest[..first.len_utf8()]
@@ -162,6 +165,16 @@ fn word(rest: &str) -> &str {
 fn help_for(token: Option<&str>, expected: &[Rule]) -> Option<String> {
     let help = match token? {
         "?" => "write `if c { x } else { y }`",
+        "==" if expected.contains(&Rule::assign) => {
+            "write one `=`: a field is set by `name = value;`"
+        }
+        "is" | "to" if expected.contains(&Rule::assign) => "write `name = value;`",
+        token
+            if expected.contains(&Rule::assign)
+                && token.starts_with(|c: char| c.is_ascii_digit()) =>
+        {
+            "write `name = value;`"
+        }
         ":" if expected.contains(&Rule::assign) => {
             "write `=`; a type is given only to `const`, `param` and `tensor`"
         }
