@@ -205,8 +205,9 @@ impl<'v> Emitter<'v> {
                 lowering.extend(lines);
             } else {
                 let text = lowering.text(*id);
+                let value = lowering.lane_value(&text);
                 let (body, numbered) = lowering.take_lanes();
-                let last = format!("*value = {};", text.as_str());
+                let last = format!("*value = {value};");
                 lowering.extend(lane_loop("value", &place, body, numbered, &last));
             }
         }
@@ -330,9 +331,10 @@ fn score_statement(lowering: &mut Lowering<'_>, exprs: &Exprs, root: ExprId) -> 
             return format!("{in_place} {symbol}= {};", left.as_str());
         }
     }
-    match lowering.text(root).as_str() {
+    let text = lowering.text(root);
+    match lowering.lane_value(&text).as_str() {
         "*score * SCALE" => "*score *= SCALE;".to_owned(),
-        text => format!("*score = {text};"),
+        value => format!("*score = {value};"),
     }
 }
 

@@ -16,6 +16,7 @@ mod lower;
 mod names;
 mod refuse;
 mod render;
+mod simplify;
 mod text;
 mod view;
 
@@ -63,10 +64,12 @@ pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnosti
         return Err(found);
     };
     let mut exprs = variant.exprs.clone();
-    let tiles = tiles::analyse(&mut exprs, variant.mask, variant.align);
+    let mut tiles = tiles::analyse(&mut exprs, variant.mask, variant.align);
+    let mut variant = variant.clone();
+    simplify_all(&mut exprs, &mut variant, &mut tiles);
     let dependences = exprs.dependences();
     let roots = [variant.score, variant.mask];
-    let hoisted = hoist::hoist(variant, &exprs, &dependences, &roots);
+    let hoisted = hoist::hoist(&variant, &exprs, &dependences, &roots);
     let shape = Shape {
         head_dim: variant.head_dim,
         v_head_dim: variant.v_head_dim,
@@ -76,9 +79,9 @@ pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnosti
     match layout::choose(&schedule.tile, shape, cpu, &target.name) {
         Ok((blocking, budget)) if found.is_empty() => {
             let plan = Plan {
-                scaled_query: scales_query(variant),
+                scaled_query: scales_query(&variant, &exprs),
                 symbol: format!("fa_{}_forward", variant.name.value),
-                variant: variant.clone(),
+                variant,
                 exprs,
                 tiles,
                 hoisted,
@@ -98,8 +101,22 @@ pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnosti
     }
 }
 
-fn scales_query(variant: &Variant) -> bool {
-    !variant.exprs.reads(variant.score, Var::Dot) && variant.precision.accumulate == Dtype::Fp32
+/// Simplifies every expression that is emitted; their ids change, in the one arena that all of them share.
+fn simplify_all(exprs: &mut Exprs, variant: &mut Variant, tiles: &mut TileAnalysis) {
+    let mut roots = vec![
+        &mut variant.mask,
+        &mut variant.score,
+        &mut tiles.kv_begin,
+        &mut tiles.kv_end,
+        &mut tiles.empty,
+        &mut tiles.full,
+    ];
+    roots.extend(variant.sink.as_mut().map(|sink| &mut sink.value));
+    simplify::simplify(exprs, &mut roots);
+}
+
+fn scales_query(variant: &Variant, exprs: &Exprs) -> bool {
+    !exprs.reads(variant.score, Var::Dot) && variant.precision.accumulate == Dtype::Fp32
 }
 
 fn column_bytes(exprs: &Exprs, hoisted: &Hoisted) -> u32 {

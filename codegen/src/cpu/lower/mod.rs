@@ -134,23 +134,22 @@ impl<'v> Lowering<'v> {
         self.outer.extend(lines);
     }
 
-    /// Ends a function with its value: where that was just named, with what it was named for.
+    /// Ends a function with its value.
     pub(super) fn finish(&mut self, value: &Text) {
-        let start = format!("let {} = ", value.as_str());
-        let named = self.outer.iter().rposition(|line| line.starts_with(&start));
-        let is_last = named.is_some_and(|at| {
-            self.outer[at + 1..]
-                .iter()
-                .all(|line| line.starts_with([' ', '}']))
-        });
-        match named {
-            Some(at) if is_last => {
-                self.outer[at] = self.outer[at][start.len()..].to_owned();
-                if let Some(last) = self.outer.last_mut() {
-                    last.truncate(last.len() - 1);
-                }
-            }
-            _ => self.push(value.as_str()),
+        match take_named(&mut self.outer, value.as_str()) {
+            Some(lines) => self.outer.extend(lines),
+            None => self.push(value.as_str()),
+        }
+    }
+
+    /// The value of a lane for a last statement, not named where it was named only now.
+    pub(super) fn lane_value(&mut self, value: &Text) -> String {
+        let lines = &mut self.lanes.lines;
+        let ends_here = lines.last().is_some_and(|line| line.starts_with("let "));
+        let taken = ends_here.then(|| take_named(lines, value.as_str()));
+        match taken.flatten() {
+            Some(mut taken) => taken.remove(0),
+            None => value.as_str().to_owned(),
         }
     }
 
@@ -195,8 +194,8 @@ impl<'v> Lowering<'v> {
                 self.needs.element = true;
                 return self.bind(id, Text::atom(format!("{name}.at({index})")));
             }
-            Node::Unary(op, a) => self.unary(op, a),
-            Node::Binary(op, a, b) => self.binary(op, a, b),
+            Node::Unary(op, a) => self.unary(id, op, a),
+            Node::Binary(op, a, b) => self.binary(id, op, a, b),
             Node::Select(cond, then, other) => return self.select(id, cond, then, other),
         };
         if text.len() > INLINE_CHARS || self.references.get(&id).is_some_and(|count| *count > 1) {
@@ -209,6 +208,16 @@ impl<'v> Lowering<'v> {
     pub(super) fn operand(&mut self, id: ExprId) -> Text {
         let text = self.text(id);
         if text.len() > INLINE_CHARS && !text.is_literal() {
+            return self.bind(id, text);
+        }
+        text
+    }
+
+    /// An operand of a node; what a lane needs of its row is computed ahead of the loop.
+    fn operand_of(&mut self, parent: ExprId, id: ExprId) -> Text {
+        let text = self.operand(id);
+        let is_computed = matches!(self.exprs.node(id), Node::Unary(..) | Node::Binary(..));
+        if is_computed && self.is_lane(parent) && !self.is_lane(id) && self.known(id).is_none() {
             return self.bind(id, text);
         }
         text
@@ -337,18 +346,18 @@ impl<'v> Lowering<'v> {
         self.remember(id, lines, Text::atom(name))
     }
 
-    fn unary(&mut self, op: Unary, a: ExprId) -> Text {
+    fn unary(&mut self, id: ExprId, op: Unary, a: ExprId) -> Text {
         if op == Unary::Not
             && let Node::Binary(inner, x, y) = *self.exprs.node(a)
             && self.exprs.ty(x) != Type::Float
             && self.known(a).is_none()
         {
-            let (x, y) = (self.operand(x), self.operand(y));
+            let (x, y) = (self.operand_of(id, x), self.operand_of(id, y));
             if let Some(text) = expr::negated_comparison(inner, &x, &y) {
                 return text;
             }
         }
-        let mut operand = self.operand(a);
+        let mut operand = self.operand_of(id, a);
         // Clippy reads `!(a < b)` of floats as a slip.
         if op == Unary::Not && operand.is_comparison() {
             operand = self.bind(a, operand);
@@ -360,10 +369,10 @@ impl<'v> Lowering<'v> {
         text
     }
 
-    fn binary(&mut self, op: Binary, a: ExprId, b: ExprId) -> Text {
+    fn binary(&mut self, id: ExprId, op: Binary, a: ExprId, b: ExprId) -> Text {
         let ty = self.exprs.ty(a);
-        let mut left = self.operand(a);
-        let mut right = self.operand(b);
+        let mut left = self.operand_of(id, a);
+        let mut right = self.operand_of(id, b);
         if a == b {
             // Clippy takes `x == x` or `x - x` for a slip; with floats it asks for NaN.
             self.counter += 1;
@@ -394,11 +403,26 @@ impl<'v> Lowering<'v> {
     }
 
     fn select(&mut self, id: ExprId, cond: ExprId, then: ExprId, other: ExprId) -> Text {
-        let cond = self.operand(cond);
-        let (then, other) = (self.operand(then), self.operand(other));
+        let cond = self.operand_of(id, cond);
+        let (then, other) = (self.operand_of(id, then), self.operand_of(id, other));
         let name = self.next_name(id);
         let start = format!("let {name} = ");
         let lines = text::select(&start, cond.as_str(), then.as_str(), other.as_str());
         self.remember(id, lines, Text::atom(name))
     }
+}
+
+/// Takes off the last statement if it names this value: the expression that it was named for, in lines.
+fn take_named(lines: &mut Vec<String>, name: &str) -> Option<Vec<String>> {
+    let start = format!("let {name} = ");
+    let at = lines.iter().rposition(|line| line.starts_with(&start))?;
+    let goes_on = |line: &String| line.starts_with([' ', '}']);
+    if !lines[at + 1..].iter().all(goes_on) {
+        return None;
+    }
+    let mut taken = lines.split_off(at);
+    taken[0] = taken[0][start.len()..].to_owned();
+    let last = taken.last_mut().expect("the statement has a line");
+    last.truncate(last.len() - 1);
+    Some(taken)
 }

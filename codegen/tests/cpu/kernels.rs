@@ -1,14 +1,12 @@
 //! Emitted CPU kernels against the f64 reference: sizes, precisions, strides, masks, scores, captured tensors.
 
-mod cpu_support;
-
 use std::sync::OnceLock;
 
-use cpu_support::data::{Data, noise};
-use cpu_support::variants::{
-    Build, plain, with_dims, with_dropout, with_param, with_sink, with_tensor,
+use crate::support::data::{Data, noise};
+use crate::support::variants::{
+    Build, nowhere, plain, with_dims, with_dropout, with_param, with_sink, with_tensor,
 };
-use cpu_support::{Built, Setup, Strides, build};
+use crate::support::{Built, Setup, Strides, build};
 use fa_dsl::ir::eval::Value;
 use fa_dsl::ir::{Binary, Type, Unary, Var};
 use fa_dsl::philox::Seed;
@@ -79,7 +77,7 @@ fn tiled() -> Variant {
     let rows = |value| {
         Some(fa_dsl::span::Spanned {
             value,
-            span: cpu_support::variants::nowhere(),
+            span: nowhere(),
         })
     };
     variant.schedule.tile = TileSpec {

@@ -1,0 +1,7 @@
+//! Emitted CPU kernels: compiled, launched and compared; and their text.
+
+mod cases;
+mod faults;
+mod kernels;
+mod support;
+mod text;
