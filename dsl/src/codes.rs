@@ -91,6 +91,7 @@ codes! {
     103 "103" BATCH_WITHOUT_LENGTHS "batch-without-lengths" Note "a batched variant that ignores padding";
     104 "104" FP16_TRAINING "fp16-training" Warning "training in pure fp16";
     105 "105" IDLE_UNITS "idle-units" Warning "units that wait for each other or stay mostly idle";
+    106 "106" UNORDERED_GRADIENT "unordered-gradient" Warning "a gradient that is summed in no fixed order";
     201 "201" UNSUPPORTED_FEATURE "unsupported-feature" Error "a feature that a backend does not have";
     202 "202" UNKNOWN_TARGET "unknown-target" Error "a target that nobody has described";
     203 "203" INEXACT_INT "inexact-int" Error "an int expression that a backend cannot evaluate exactly";
@@ -99,4 +100,5 @@ codes! {
     303 "303" LAUNCH_LENGTHS "launch-lengths" Error "lengths beyond the limits of a kernel";
     304 "304" LAUNCH_INPUTS "launch-inputs" Error "a captured input that is missing, unknown or out of range at launch";
     305 "305" LAUNCH_HEADS "launch-heads" Error "head counts that do not divide each other at launch";
+    306 "306" WINDOW_SEES_ALL "window-sees-all" Note "a window that is larger than every length of a launch";
 }
