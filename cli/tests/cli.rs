@@ -252,3 +252,41 @@ fn fmt_rewrites_or_only_checks() {
     assert_eq!(run.code, 1);
     assert!(run.stderr.contains("FA001"), "{}", run.stderr);
 }
+
+#[test]
+fn mask_tiles_are_counted_as_the_language_says() {
+    let folder = Folder::with("two.fa", TWO);
+    for (mask, [full, partial, empty]) in [
+        ("causal", [28, 8, 28]),
+        ("causal && window(255, 0)", [7, 14, 43]),
+        ("causal && window(254, 0)", [0, 21, 43]),
+        ("causal || prefix(200)", [29, 8, 27]),
+    ] {
+        folder.write(
+            "masked.fa",
+            format!(
+                "attention masked {{ head_dim = 64; mask = {mask}; \
+                 tile {{ block_q = 128; block_kv = 128; }} }}\n"
+            ),
+        );
+        let run = folder.run(&[
+            "explain",
+            "masked.fa",
+            "--target",
+            "ascend910b",
+            "--q-len",
+            "1024",
+            "--kv-len",
+            "1024",
+            "--format",
+            "json",
+        ]);
+        let json = run.json();
+        let tiles = &json["plans"][0]["mask_tiles"];
+        assert_eq!(
+            [&tiles["full"], &tiles["partial"], &tiles["empty"]],
+            [full, partial, empty],
+            "{mask}"
+        );
+    }
+}

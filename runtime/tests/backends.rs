@@ -3,10 +3,13 @@
 use fa_dsl::ir::Binary;
 use fa_dsl::ir::Var;
 use fa_dsl::span::{SourceMap, Span};
-use fa_dsl::variant::{Dtype, Layout, Precision, Variant};
+use fa_dsl::variant::{Align, Dtype, Layout, Precision, Variant};
 use fa_runtime::cache::Cache;
+use fa_runtime::verify::{Case, Shape};
 use fa_runtime::{Arguments, Kernel, Runtime, Tensor, TensorView, verify};
 use fa_targets::Target;
+use proptest::prop_assert;
+use proptest::test_runner::{Config, TestRunner};
 
 fn here() -> Span {
     let file = SourceMap::new().add("test.fa", "");
@@ -238,4 +241,102 @@ fn nothing_masked_reaches_a_result() {
     assert!(largest < 1e-6, "{largest}");
     assert!(dirty.out.to_f64()[149 * 32..].iter().all(|x| x.is_nan()));
     assert!(dirty.lse.to_f64()[149].is_nan());
+}
+
+/// Masks that meet the corners of a tile in different ways.
+fn corner_masks() -> Vec<Variant> {
+    let mut variants = Vec::new();
+    for (name, align) in [("right", Align::BottomRight), ("left", Align::TopLeft)] {
+        let mut variant = causal(&format!("causal_{name}"), 16);
+        variant.align = align;
+        variant.precision = Precision::MIXED;
+        variants.push(variant.clone());
+        variant.name.value = format!("window_{name}");
+        let e = &mut variant.exprs;
+        let (q, kv) = (e.var(Var::QPos), e.var(Var::KvIdx));
+        let distance = e.binary(Binary::Sub, q, kv);
+        let one = e.int(1);
+        let near = e.binary(Binary::Le, distance, one);
+        variant.mask = e.and(variant.mask, near);
+        variants.push(variant);
+    }
+    variants
+}
+
+#[test]
+fn small_lengths_mean_the_same_on_every_backend() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let runtime = Runtime::with_cache(Cache::at(folder.path()));
+    let variants = corner_masks();
+    let all: Vec<&Variant> = variants.iter().collect();
+    for name in ["cpu", "ascend910b"] {
+        for kernel in runtime
+            .compile_many(&all, &target(name))
+            .expect("all compile")
+        {
+            for (q_len, kv_len) in (1..=5).flat_map(|q| (1..=5).map(move |kv| (q, kv))) {
+                let shape = Shape {
+                    batch: 1,
+                    heads: 1,
+                    kv_heads: 1,
+                    q_len,
+                    kv_len,
+                };
+                let case = Case::random(kernel.variant(), shape, 7, false);
+                let rows =
+                    verify::compare(kernel.variant(), &[&kernel], &case).expect("a legal case");
+                assert!(rows[0].pass, "{:#?}", rows[0]);
+            }
+        }
+    }
+}
+
+#[test]
+fn lengths_beyond_the_limit_are_refused_before_anything_runs() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let runtime = Runtime::with_cache(Cache::at(folder.path()));
+    let kernel = runtime
+        .compile(&plain("limited", 2), &target("cpu"))
+        .expect("it compiles");
+    let limit = kernel.plan().expect("a compiled kernel").limits().max_len as usize;
+    let q = ramp(Dtype::Fp32, &[1, 1, 1, 2]);
+    let too_long = q.view().expand(2, limit + 1);
+    let error = kernel
+        .run(&Arguments::new(q.view(), too_long.clone(), too_long))
+        .expect_err("one key too many");
+    let text = error.to_string();
+    assert!(text.contains("FA303"), "{text}");
+    assert!(text.contains(&format!("at most {limit}")), "{text}");
+}
+
+#[test]
+fn any_sizes_give_the_reference_with_one_compilation() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let runtime = Runtime::with_cache(Cache::at(folder.path()));
+    let kernel = runtime
+        .compile(&causal("any", 24), &target("cpu"))
+        .expect("it compiles");
+    let sizes = (
+        1..3_usize,
+        1..3_usize,
+        1..4_usize,
+        0..200_usize,
+        0..200_usize,
+    );
+    let mut runner = TestRunner::new(Config::with_cases(60));
+    runner
+        .run(&sizes, |(batch, kv_heads, group, q_len, kv_len)| {
+            let shape = Shape {
+                batch,
+                heads: kv_heads * group,
+                kv_heads,
+                q_len,
+                kv_len,
+            };
+            let case = Case::random(kernel.variant(), shape, kv_len as u64, false);
+            let rows = verify::compare(kernel.variant(), &[&kernel], &case).expect("a legal case");
+            prop_assert!(rows[0].pass, "{:#?}", rows[0]);
+            Ok(())
+        })
+        .expect("every size passes");
 }

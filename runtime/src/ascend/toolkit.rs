@@ -60,7 +60,7 @@ impl Toolkit {
             Some(path) => path,
             None => program::find("bisheng", "BISHENG")?,
         };
-        let version = program::version("bisheng", bisheng.as_os_str(), "--version")?;
+        let version = installed_version(&bisheng)?;
         let library = home.join("lib64").join("libascendcl.so");
         let api = AclApi::open(&library)?;
         Ok(Toolkit {
@@ -78,14 +78,17 @@ impl Toolkit {
         }
     }
 
-    /// Whether results come from the emulator.
+    /// Whether results come from the emulator, which may also be laid out as an installed toolkit.
     pub(crate) fn is_emulated(&self) -> bool {
-        matches!(self.kind, Kind::Emulated)
+        match &self.kind {
+            Kind::Emulated => true,
+            Kind::Installed { home, .. } => home.join("include").join("fa_emu").is_dir(),
+        }
     }
 
     /// Makes the emulator, if this is it, behave as that chip from here on.
     pub(crate) fn emulate(&self, target: &Target) {
-        if self.is_emulated() {
+        if matches!(self.kind, Kind::Emulated) {
             fa_emulator::set_options(fa_emulator::Options {
                 target: target.clone(),
                 ..fa_emulator::Options::default()
@@ -95,7 +98,7 @@ impl Toolkit {
 
     /// What the emulator, if this is it, remarked on the calls of this thread.
     pub(crate) fn remarks(&self) -> Vec<String> {
-        if !self.is_emulated() {
+        if matches!(self.kind, Kind::Installed { .. }) {
             return Vec::new();
         }
         let findings = fa_emulator::report::take_findings();
@@ -159,6 +162,18 @@ impl Toolkit {
         }
         Ok(binary)
     }
+}
+
+/// What a compiler driver says of itself, and which file it is.
+fn installed_version(bisheng: &Path) -> Result<String> {
+    let metadata = fs_err::metadata(bisheng)?;
+    let answer = program::version("bisheng", bisheng.as_os_str(), "--version");
+    Ok(format!(
+        "{} {:?} {}",
+        metadata.len(),
+        metadata.modified().ok(),
+        answer.unwrap_or_default()
+    ))
 }
 
 /// The emulator is part of this program, whose size and time of building stand for its version; its compiler is
