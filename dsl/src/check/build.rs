@@ -9,10 +9,11 @@ use super::env::Env;
 use super::fields::Fields;
 use super::hir::{Hir, HirKind};
 use super::infer::Infer;
-use super::layers::{Body, Key};
+use super::layers::{Body, Key, Setting};
 use super::linear::Facts;
 use super::lower::Lower;
 use super::places::{self, Place};
+use super::schedule::Schedules;
 use super::sink::{Known, Sink};
 use super::warnings;
 use crate::ast::{Attention, Expr};
@@ -20,7 +21,9 @@ use crate::codes;
 use crate::diagnostic::Diagnostic;
 use crate::ir::{ExprId, Exprs, ParamId, TensorId, Type, Var};
 use crate::span::{SourceMap, Span, Spanned};
-use crate::variant::{Align, Layout, Param, Requirement, Tensor, Variant};
+use crate::variant::{
+    Align, Backward, Dropout, Layout, Paged, Param, Precision, Requirement, Tensor, Variant,
+};
 
 /// What a variant is built from.
 pub(super) struct Input<'a> {
@@ -54,6 +57,22 @@ struct Lowered {
     requirements: Vec<(ExprId, Requirement)>,
 }
 
+/// What the expressions rest on.
+struct Base {
+    sizes: Sizes,
+    layout: Option<(Layout, Option<Span>)>,
+    align: Option<Align>,
+}
+
+/// The fields that expressions do not rest on; `None` and `Err` have been reported.
+struct Rest {
+    precision: Option<(Precision, Option<Span>)>,
+    dropout: Result<Option<Dropout>, ()>,
+    backward: Option<Spanned<Backward>>,
+    paged: Result<Option<Paged>, ()>,
+    schedules: Schedules,
+}
+
 /// Builds a variant, or reports why it cannot be built.
 pub(super) fn build(
     input: &Input<'_>,
@@ -61,88 +80,99 @@ pub(super) fn build(
     sink: &mut Sink,
 ) -> Option<Variant> {
     let errors_before = sink.errors();
-    let no_lets = Lets::default();
     let mut env = input.env.clone();
-    let decls = declare::merged(input.layers, input.env, sink);
-    let mut declare = Declare {
-        sources: input.sources,
-        env: &mut env,
-        used,
-        sink,
-        packed: false,
+    let (base, declared) = settle(input, &mut env, used, sink);
+    let mut fields = fields(input, &env, &declared.lets, used, sink);
+    let rest = Rest {
+        precision: fields.precision(),
+        dropout: fields.dropout(),
+        backward: fields.backward(input.attention.name.span),
+        paged: fields.paged(),
+        schedules: fields.schedules(),
     };
-    declare.announce(&decls);
-    let mut early = fields(input, &env, &no_lets, used, sink);
-    let sizes = early.sizes(input.attention);
-    let layout = early.layout();
-    let align = early.align();
-    env.head_dim = match sizes.head_dim {
-        Known::Value(value) => Known::Value(i32::try_from(value).expect("at most 512")),
-        Known::Absent | Known::Broken => Known::Broken,
-    };
-    env.scale = fields(input, &env, &no_lets, used, sink).scale(sizes.head_dim);
-    let declared = Declare {
-        sources: input.sources,
-        env: &mut env,
-        used,
-        sink,
-        packed: matches!(layout, Some((Layout::Tnd, _))),
-    }
-    .run(&decls);
-    let mut late = fields(input, &env, &declared.lets, used, sink);
-    let precision = late.precision();
-    let dropout = late.dropout();
-    let backward = late.backward(input.attention.name.span);
-    let paged = late.paged();
-    let schedules = late.schedules();
-    let roots = late.roots();
-    let lowered = lower(input, &env, &sizes, align, &declared, &roots, sink);
-    // A fault of the syntax is no error of this step, but what it leaves out must not be judged.
-    let incomplete = [
-        (Key::Mask, lowered.roots.mask),
-        (Key::Score, lowered.roots.score),
-        (Key::Sink, lowered.roots.sink),
-    ]
-    .into_iter()
-    .any(|(key, root)| root.is_none() && late_span(input, key).is_some());
-    if incomplete || input.attention.name.text.is_empty() || sink.errors() > errors_before {
+    let roots = fields.roots();
+    let lowered = lower(input, &env, &base, &declared, &roots, sink);
+    if incomplete(input, &lowered) || sink.errors() > errors_before {
         return None;
     }
     unused_inputs(&env, &declared, &roots, &lowered, sink);
     if sink.errors() > errors_before {
         return None;
     }
-    let (precision, precision_span) = precision?;
-    let (layout, layout_span) = layout?;
-    let span_of = |key| late_span(input, key);
-    let mut variant = Variant::with_defaults(
-        &input.attention.name.text,
-        sizes.head_dim.value()?,
-        input.attention.name.span,
-    );
-    variant.v_head_dim = sizes.v_head_dim.value().unwrap_or(variant.head_dim);
-    variant.heads = sizes.heads.value();
-    variant.kv_heads = sizes.kv_heads.value();
+    let mut variant = assemble(input, &env, base, rest)?;
+    let sink_span = span_of(input, Key::Sink);
+    expressions(&mut variant, &env, &declared, lowered, sink_span);
+    warnings::of_variant(&variant, setting(input, Key::Mask), input.env, sink);
+    Some(variant)
+}
+
+/// Completes the environment: first what rests on constants alone, then the declarations.
+fn settle(
+    input: &Input<'_>,
+    env: &mut Env,
+    used: &mut BTreeSet<Span>,
+    sink: &mut Sink,
+) -> (Base, Declared) {
+    let no_lets = Lets::default();
+    let decls = declare::merged(input.layers, input.env, sink);
+    declare::announce(env, &decls);
+    let mut early = fields(input, env, &no_lets, used, sink);
+    let base = Base {
+        sizes: early.sizes(input.attention),
+        layout: early.layout(),
+        align: early.align(),
+    };
+    env.head_dim = match base.sizes.head_dim {
+        Known::Value(value) => Known::Value(i32::try_from(value).expect("at most 512")),
+        Known::Absent | Known::Broken => Known::Broken,
+    };
+    env.scale = fields(input, env, &no_lets, used, sink).scale(base.sizes.head_dim);
+    let declared = Declare {
+        sources: input.sources,
+        env,
+        used,
+        sink,
+        packed: matches!(base.layout, Some((Layout::Tnd, _))),
+    }
+    .run(&decls);
+    (base, declared)
+}
+
+/// Whether an expression is written and yet missing, or the name is: a fault of the syntax is no error of
+/// this step, but what it leaves out must not be judged.
+fn incomplete(input: &Input<'_>, lowered: &Lowered) -> bool {
+    let roots = [
+        (Key::Mask, lowered.roots.mask),
+        (Key::Score, lowered.roots.score),
+        (Key::Sink, lowered.roots.sink),
+    ];
+    let missing =
+        |(key, root): (Key, Option<ExprId>)| root.is_none() && setting(input, key).is_some();
+    input.attention.name.text.is_empty() || roots.into_iter().any(missing)
+}
+
+/// The variant, but for its expressions.
+fn assemble(input: &Input<'_>, env: &Env, base: Base, rest: Rest) -> Option<Variant> {
+    let (precision, precision_span) = rest.precision?;
+    let (layout, layout_span) = base.layout?;
+    let name = &input.attention.name;
+    let mut variant = Variant::with_defaults(&name.text, base.sizes.head_dim.value()?, name.span);
+    variant.v_head_dim = base.sizes.v_head_dim.value().unwrap_or(variant.head_dim);
+    variant.heads = base.sizes.heads.value();
+    variant.kv_heads = base.sizes.kv_heads.value();
     variant.precision = precision;
     variant.precision_span = precision_span;
     variant.layout = layout;
     variant.layout_span = layout_span;
-    variant.align = align?;
+    variant.align = base.align?;
     variant.scale = env.scale.value()?;
-    variant.dropout = dropout.ok()?;
-    variant.backward = backward?;
-    variant.paged = paged.ok()?;
-    variant.schedule = schedules.general;
-    variant.targets = schedules.targets;
-    variant.mask_span = span_of(Key::Mask);
-    variant.score_span = span_of(Key::Score);
-    expressions(&mut variant, &env, &declared, lowered, span_of(Key::Sink))?;
-    let mask = input
-        .layers
-        .iter()
-        .rev()
-        .find_map(|layer| layer.settings.get(&Key::Mask));
-    warnings::of_variant(&variant, mask, input.env, sink);
+    variant.dropout = rest.dropout.ok()?;
+    variant.backward = rest.backward?;
+    variant.paged = rest.paged.ok()?;
+    variant.schedule = rest.schedules.general;
+    variant.targets = rest.schedules.targets;
+    variant.mask_span = span_of(input, Key::Mask);
+    variant.score_span = span_of(input, Key::Score);
     Some(variant)
 }
 
@@ -163,14 +193,15 @@ fn fields<'f>(
     }
 }
 
+/// The setting of a key that wins.
+fn setting<'i>(input: &'i Input<'_>, key: Key) -> Option<&'i Setting<'i>> {
+    let mut layers = input.layers.iter().rev();
+    layers.find_map(|layer| layer.settings.get(&key))
+}
+
 /// Where a field of the variant stands.
-fn late_span(input: &Input<'_>, key: Key) -> Option<Span> {
-    input
-        .layers
-        .iter()
-        .rev()
-        .find_map(|layer| layer.settings.get(&key))
-        .map(super::layers::Setting::span)
+fn span_of(input: &Input<'_>, key: Key) -> Option<Span> {
+    setting(input, key).map(Setting::span)
 }
 
 impl Fields<'_> {
@@ -252,21 +283,20 @@ impl Fields<'_> {
 fn lower(
     input: &Input<'_>,
     env: &Env,
-    sizes: &Sizes,
-    align: Option<Align>,
+    base: &Base,
     declared: &Declared,
     roots: &Roots<Hir>,
     sink: &mut Sink,
 ) -> Lowered {
     let facts = Facts {
-        heads: sizes.heads.value(),
-        kv_heads: sizes.kv_heads.value(),
+        heads: base.sizes.heads.value(),
+        kv_heads: base.sizes.kv_heads.value(),
         covered: false,
     };
     let mut lower = Lower {
         sources: input.sources,
         exprs: Exprs::new(),
-        bounds: Bounds::new(facts, align == Some(Align::TopLeft)),
+        bounds: Bounds::new(facts, base.align == Some(Align::TopLeft)),
         tensors: &env.tensors,
         lets: vec![None; declared.lets.typed.len()],
         requirements: Vec::new(),
@@ -386,7 +416,7 @@ fn expressions(
     declared: &Declared,
     lowered: Lowered,
     sink_span: Option<Span>,
-) -> Option<()> {
+) {
     let ids = lowered.roots();
     let exprs = &lowered.exprs;
     let reachable: BTreeSet<ExprId> = exprs.reachable(&ids).into_iter().collect();
@@ -429,5 +459,4 @@ fn expressions(
     variant.exprs = compact.into;
     variant.params = kept_params;
     variant.tensors = kept_tensors;
-    Some(())
 }

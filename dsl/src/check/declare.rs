@@ -87,10 +87,22 @@ pub(super) fn merged<'a>(
     found
 }
 
+/// Binds all names without values, so that a constant that reads one is told why it cannot.
+pub(super) fn announce(env: &mut Env, decls: &[(Decl<'_>, bool)]) {
+    for (decl, _) in decls {
+        let def = match decl {
+            Decl::Broken(_) => Def::Broken,
+            Decl::Param(_) | Decl::Tensor(_) | Decl::Let(_) => Def::NotYet,
+        };
+        let name = decl.name();
+        env.names.insert(name.text.clone(), (def, name.span));
+    }
+}
+
 impl Declare<'_> {
     /// Checks all declarations and puts their names into the environment.
     pub(super) fn run(&mut self, decls: &[(Decl<'_>, bool)]) -> Declared {
-        self.announce(decls);
+        announce(self.env, decls);
         let mut declared = Declared {
             params: Vec::new(),
             own_tensors: Vec::new(),
@@ -115,17 +127,6 @@ impl Declare<'_> {
         }
         declared.lets = self.lets(&lets);
         declared
-    }
-
-    /// Binds all names without values, so that a constant that reads one is told why it cannot.
-    pub(super) fn announce(&mut self, decls: &[(Decl<'_>, bool)]) {
-        for (decl, _) in decls {
-            let def = match decl {
-                Decl::Broken(_) => Def::Broken,
-                Decl::Param(_) | Decl::Tensor(_) | Decl::Let(_) => Def::NotYet,
-            };
-            self.bind(decl.name(), def);
-        }
     }
 
     fn bind(&mut self, name: &Name, def: Def) {
