@@ -314,7 +314,18 @@ fn sizes(
     agree("batch", ("q", q[0]), ("v", v[0]));
     agree("key/value heads", ("k", k[1]), ("v", v[1]));
     agree("key rows", ("k", k[2]), ("v", v[2]));
-    let (heads, kv_heads) = (q[1], k[1]);
+    heads(variant, q[1], k[1], faults);
+    LaunchSizes {
+        batch: batch(variant, &arguments.packed, [q[0], q[2], k[2]], faults),
+        heads: q[1],
+        kv_heads: k[1],
+        q_len: q[2],
+        kv_len: k[2],
+    }
+}
+
+/// Head counts against the file, and against each other.
+fn heads(variant: &Variant, heads: usize, kv_heads: usize, faults: &mut Vec<Diagnostic>) {
     for (name, declared, actual) in [
         ("heads", variant.heads, heads),
         ("kv_heads", variant.kv_heads, kv_heads),
@@ -336,8 +347,17 @@ fn sizes(
             "pass a number of key/value heads that divides the query heads",
         ));
     }
-    let batch = match (variant.layout, &arguments.packed) {
-        (Layout::Tnd, Some(packed)) => packed_batch(packed, q[2], k[2], faults),
+}
+
+/// The number of sequences: a dimension, or what the cumulative lengths say.
+fn batch(
+    variant: &Variant,
+    packed: &Option<PackedLengths>,
+    [batch, q_rows, kv_rows]: [usize; 3],
+    faults: &mut Vec<Diagnostic>,
+) -> usize {
+    match (variant.layout, packed) {
+        (Layout::Tnd, Some(packed)) => packed_batch(packed, q_rows, kv_rows, faults),
         (Layout::Tnd, None) => {
             faults.push(Diagnostic::error(
                 LAUNCH_ARGUMENT,
@@ -355,16 +375,9 @@ fn sizes(
                 ),
                 "leave them out, or set `layout = tnd`",
             ));
-            q[0]
+            batch
         }
-        (_, None) => q[0],
-    };
-    LaunchSizes {
-        batch,
-        heads,
-        kv_heads,
-        q_len: q[2],
-        kv_len: k[2],
+        (_, None) => batch,
     }
 }
 
