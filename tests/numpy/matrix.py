@@ -1,0 +1,133 @@
+"""`fa-gen run` against attention written in NumPy, f64, on .npy files that NumPy made.
+
+    python matrix.py FA_GEN WORK_DIR [--all] [--jobs N]
+
+Every combination of two settings occurs (a pairwise cover); `--all` runs every combination of all of them.
+Prints one line per failure and a summary `N passed, M failed`; exit status 1 where something failed.
+"""
+
+import argparse
+import concurrent.futures
+import itertools
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+
+Q_LENS = [1, 2, 17, 128, 130]
+KV_LENS = [1, 5, 128, 129, 300]
+HEAD_DIMS = [16, 40, 64, 128, 129, 256]
+GROUPS = [1, 4, 6]
+MASKS = {
+    "causal": ("mask = causal;", lambda q, k: k <= q),
+    "causal_top_left": ("mask = causal; align = top_left;", lambda q, k: k <= q),
+    "window_1_0": ("mask = window(1, 0);", lambda q, k: (q - k <= 1) & (k - q <= 0)),
+    "window_0_0": ("mask = window(0, 0);", lambda q, k: q == k),
+    "window_3_2": ("mask = window(3, 2);", lambda q, k: (q - k <= 3) & (k - q <= 2)),
+    "prefix": ("mask = causal || prefix(7);", lambda q, k: (k <= q) | (k < 7)),
+    "predicate": ("mask = (q_pos * 3 + kv_pos) % 7 < 4;", lambda q, k: (q * 3 + k) % 7 < 4),
+}
+FACTORS = [Q_LENS, KV_LENS, HEAD_DIMS, GROUPS, list(MASKS)]
+
+
+def pairwise():
+    """Combinations in which every two settings of two factors meet, found greedily."""
+    open_pairs = {
+        (i, a, j, b)
+        for i, j in itertools.combinations(range(len(FACTORS)), 2)
+        for a in FACTORS[i]
+        for b in FACTORS[j]
+    }
+
+    def pairs(row):
+        return {(i, row[i], j, row[j]) for i, j in itertools.combinations(range(len(FACTORS)), 2)}
+
+    everything = list(itertools.product(*FACTORS))
+    while open_pairs:
+        best = max(everything, key=lambda row: len(pairs(row) & open_pairs))
+        open_pairs -= pairs(best)
+        yield best
+
+
+def source(mask, head_dim):
+    return f"attention t {{ head_dim = {head_dim}; precision = mixed; {MASKS[mask][0]} }}\n"
+
+
+def reference(q, k, v, mask, head_dim):
+    """Scaled, masked softmax and its weighted sum; O and LSE in f64."""
+    group = q.shape[1] // k.shape[1]
+    k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
+    q_len, kv_len = q.shape[2], k.shape[2]
+    shift = 0 if mask == "causal_top_left" else kv_len - q_len
+    q_pos, kv_pos = np.arange(q_len)[:, None] + shift, np.arange(kv_len)[None, :]
+    keep = np.broadcast_to(MASKS[mask][1](q_pos, kv_pos), (q_len, kv_len))
+    score = np.where(keep, np.einsum("bhqd,bhkd->bhqk", q, k) / np.sqrt(head_dim), -np.inf)
+    top = score.max(axis=-1, keepdims=True)
+    weight = np.where(keep, np.exp(score - np.where(np.isfinite(top), top, 0.0)), 0.0)
+    total = weight.sum(axis=-1, keepdims=True)
+    seen = total > 0
+    out = np.einsum("bhqk,bhkd->bhqd", np.divide(weight, total, out=np.zeros_like(weight), where=seen), v)
+    with np.errstate(divide="ignore"):
+        lse = np.where(seen, np.where(seen, top, 0.0) + np.log(total), -np.inf)[..., 0]
+    return out, lse
+
+
+def check(fa_gen, work, row, backend):
+    """One launch; returns what is wrong with it, or None."""
+    q_len, kv_len, head_dim, group, mask = row
+    folder = work / f"{backend}_{mask}_{head_dim}_{group}_{q_len}_{kv_len}"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "t.fa").write_text(source(mask, head_dim))
+    rng = np.random.default_rng(abs(hash(row[:4])) % 2**32)
+    shapes = {"q": (1, group, q_len, head_dim), "k": (1, 1, kv_len, head_dim), "v": (1, 1, kv_len, head_dim)}
+    tensors = {name: rng.standard_normal(shape).astype(np.float16) for name, shape in shapes.items()}
+    for name, tensor in tensors.items():
+        np.save(folder / f"{name}.npy", tensor)
+    command = [fa_gen, "run", "t.fa", "--q", "q.npy", "--k", "k.npy", "--v", "v.npy", "-o", "o.npy", "--lse", "lse.npy"]
+    target = ["--backend", "ascend", "--target", "ascend910b"] if backend == "ascend" else ["--backend", "cpu"]
+    done = subprocess.run(command + target, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        return f"exit status {done.returncode}: {done.stderr.strip()[-500:]}"
+    out, lse = np.load(folder / "o.npy").astype(np.float64), np.load(folder / "lse.npy").astype(np.float64)
+    exact_out, exact_lse = reference(*(tensors[name].astype(np.float64) for name in "qkv"), mask, head_dim)
+    if out.shape != exact_out.shape or lse.shape != exact_lse.shape:
+        return f"shapes {out.shape} and {lse.shape}"
+    if not np.array_equal(np.isneginf(lse), np.isneginf(exact_lse)):
+        return "other rows are empty"
+    error = np.abs(out - exact_out).max(initial=0.0)
+    finite = np.isfinite(exact_lse)
+    lse_error = np.abs(lse[finite] - exact_lse[finite]).max(initial=0.0)
+    # O is rounded to fp16, as are the probabilities on the way: a few units in the last place of its size.
+    allowed = 3e-3 * max(np.abs(exact_out).max(initial=0.0), 1e-3)
+    if not (error <= allowed and lse_error <= 1e-4):
+        return f"error {error:.2e} (allowed {allowed:.2e}), LSE error {lse_error:.2e}"
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("fa_gen", type=pathlib.Path)
+    parser.add_argument("work", type=pathlib.Path)
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--jobs", type=int, default=2)
+    arguments = parser.parse_args()
+    rows = list(itertools.product(*FACTORS)) if arguments.all else list(pairwise())
+    fa_gen = arguments.fa_gen.resolve()
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        jobs = {
+            pool.submit(check, fa_gen, arguments.work.resolve(), row, backend): (row, backend)
+            for row in rows
+            for backend in ("cpu", "ascend")
+        }
+        for job in concurrent.futures.as_completed(jobs):
+            if job.result() is not None:
+                failed += 1
+                print(f"FAILED {jobs[job]}: {job.result()}", flush=True)
+    print(f"{len(jobs) - failed} passed, {failed} failed")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
