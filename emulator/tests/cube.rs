@@ -107,6 +107,7 @@ fn matrix_unit() {
     products(&module);
     outputs(&module);
     integers(&module);
+    other_loads(&module);
     barriers(&module);
     speed(&module);
 }
@@ -304,4 +305,59 @@ fn speed(module: &Module) {
         .ok();
     let gflops = f64::from(repeat) * 2.0 * 128f64.powi(3) / start.elapsed().as_secs_f64() / 1e9;
     assert!(gflops > 0.2, "{gflops} GFLOP/s");
+}
+
+fn other_loads(module: &Module) {
+    let (m, n, k) = (32, 48, 64);
+    let half = |seed, count| -> Vec<f16> {
+        numbers(count, seed)
+            .into_iter()
+            .map(f16::from_f32)
+            .collect()
+    };
+    let (a, b) = (half(5, m * k), half(6, n * k));
+    let run3 = |kernel, a: &Buffer, b: &Buffer, count: usize| {
+        let c = Buffer::new(count * 4);
+        module
+            .launch(
+                kernel,
+                1,
+                &[Arg::Buffer(a), Arg::Buffer(b), Arg::Buffer(&c)],
+            )
+            .ok();
+        c.read::<f32>()
+    };
+    let c = run3(
+        "product_by_load3d",
+        &Buffer::from(&a),
+        &Buffer::from(&b),
+        m * n,
+    );
+    for (index, value) in c.into_iter().enumerate() {
+        let (row, col) = (index / n, index % n);
+        let want = (0..k).fold(0f32, |sum, i| {
+            sum + a[i * m + row].to_f32() * b[i * n + col].to_f32()
+        });
+        assert_eq!(value, want);
+    }
+    let (a, b) = (half(7, 256), half(8, 16 * 256));
+    let c = run3("row_times_matrix", &Buffer::from(&a), &Buffer::from(&b), 16);
+    for (col, value) in c.into_iter().enumerate() {
+        let want = (0..256).fold(0f32, |sum, i| {
+            sum + a[i].to_f32() * b[col * 256 + i].to_f32()
+        });
+        assert_eq!(value, want);
+    }
+    let (a, b) = (numbers(256, 9), numbers(256, 10));
+    let c = run3(
+        "float_transposed",
+        &Buffer::from(&a),
+        &Buffer::from(&b),
+        256,
+    );
+    for (index, value) in c.into_iter().enumerate() {
+        let (row, col) = (index / 16, index % 16);
+        let want = (0..16).fold(0f32, |sum, i| sum + a[row * 16 + i] * b[i * 16 + col]);
+        assert_eq!(value, want);
+    }
 }

@@ -39,6 +39,39 @@ inline Record& FixpipeRecord(
         .Param(9, params.unitFlag).Param(10, params.isChannelSplit).Param(11, static_cast<int64_t>(format))
         .Scalar(params.deqScalar);
 }
+/*! Registers that the older way out of L0C reads. */
+struct FixpipeState {
+    uint16_t ndNum = 1;
+    uint16_t srcNdStride = 0;
+    uint16_t dstNdStride = 0;
+    uint64_t quant = 0xfae0fae0fae0fae0ull;
+};
+
+inline FixpipeState& CurrentFixpipe()
+{
+    static thread_local FixpipeState state;
+    return state;
+}
+
+template <typename D, typename U, typename T>
+inline void CopyOut(
+    Record& record, const D& dst, const AscendC::LocalTensor<U>& src, const AscendC::DataCopyCO12DstParams& params)
+{
+    const FixpipeState& state = CurrentFixpipe();
+    AscendC::FixpipeParamsV220 fix(params.nSize, params.mSize, params.srcStride, params.dstStride, params.reluPre != 0);
+    fix.quantPre = params.quantPre;
+    fix.deqScalar = state.quant;
+    fix.unitFlag = params.unitFlag;
+    fix.isChannelSplit = params.channelSplit;
+    fix.ndNum = params.nz2ndEn ? state.ndNum : 1;
+    fix.srcNdStride = state.srcNdStride;
+    fix.dstNdStride = state.dstNdStride;
+    const AscendC::CO2Layout format = params.nz2ndEn ? AscendC::CO2Layout::ROW_MAJOR : AscendC::CO2Layout::NZ;
+    FixpipeRecord<D, U, T>(record, dst, src, fix, format);
+    if constexpr (kIsAic) {
+        record.Issue();
+    }
+}
 } // namespace fa_emu
 
 namespace AscendC {
@@ -178,6 +211,31 @@ inline void Fixpipe(
     if constexpr (fa_emu::kIsAic) {
         record.Issue();
     }
+}
+inline void SetFixpipeNz2ndFlag(uint16_t ndNum, uint16_t srcNdStride, uint16_t dstNdStride)
+{
+    fa_emu::FixpipeState& state = fa_emu::CurrentFixpipe();
+    state.ndNum = ndNum;
+    state.srcNdStride = srcNdStride;
+    state.dstNdStride = dstNdStride;
+}
+
+inline void SetFixpipePreQuantFlag(uint64_t config) { fa_emu::CurrentFixpipe().quant = config; }
+
+template <typename T, typename U>
+inline void DataCopy(
+    const GlobalTensor<T>& dst, const LocalTensor<U>& src, const DataCopyCO12DstParams& params, FA_EMU_HERE)
+{
+    fa_emu::Record record(FA_OP_FIXPIPE, "DataCopy", emuLoc);
+    fa_emu::CopyOut<GlobalTensor<T>, U, T>(record, dst, src, params);
+}
+
+template <typename T, typename U>
+inline void DataCopy(
+    const LocalTensor<T>& dst, const LocalTensor<U>& src, const DataCopyCO12DstParams& params, FA_EMU_HERE)
+{
+    fa_emu::Record record(FA_OP_FIXPIPE, "DataCopy", emuLoc);
+    fa_emu::CopyOut<LocalTensor<T>, U, T>(record, dst, src, params);
 }
 } // namespace AscendC
 

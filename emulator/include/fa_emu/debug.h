@@ -44,5 +44,9 @@ inline void EmuAssertFailed(const char* condition, const char* file, int line)
         }                                                                     \
     } while (0)
 #define ASCENDC_ASSERT(condition, ...) ascendc_assert(condition)
+#ifdef assert
+#undef assert
+#endif
+#define assert(condition, ...) ascendc_assert(condition)
 
 #endif

@@ -188,6 +188,10 @@ constexpr int32_t PAD_SIZE = 4;
 constexpr int32_t K_MAX_SHAPE_DIM = 8;
 constexpr int32_t QUE_MAX_EVENT = 8;
 
+template <typename T, typename U> using IsSameType = std::is_same<T, U>;
+
+template <typename T> constexpr T DivCeil(T value, T unit) { return (value + unit - 1) / unit; }
+
 inline float ToFloat(bfloat16_t value) { return static_cast<float>(value); }
 inline bfloat16_t ToBfloat16(float value) { return bfloat16_t(value); }
 } // namespace AscendC

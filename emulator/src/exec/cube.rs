@@ -7,7 +7,9 @@ use crate::dtype::Dtype;
 use crate::exec::lanes::any;
 use crate::exec::{Machine, read_place};
 use crate::local::{Locals, Mem};
-use crate::plan::cube::{FillPlan, Initial, Load3DPlan, LoadPlan, MmadPlan, TransposeShape};
+use crate::plan::cube::{
+    FillPlan, Initial, Load3DLayout, Load3DPlan, LoadPlan, MmadPlan, TransposeShape,
+};
 
 /// Whole fractals, transposed or not.
 pub(crate) fn load(machine: &mut Machine, plan: &LoadPlan) {
@@ -75,13 +77,19 @@ pub(crate) fn load3d(machine: &mut Machine, plan: &Load3DPlan) {
             }
             let from =
                 plan.src + ((column / c0 * plan.rows_in_l1 + row) * c0 + column % c0) * width;
-            let to = if plan.transpose {
-                // The matrix becomes the right operand: its rows run along K of the product.
-                ((m / c0 * k_blocks * c0 / rows + k / rows) * rows * c0 + (k % rows) * c0 + m % c0)
-                    * width
-            } else {
-                ((m / rows * k_blocks + k / c0) * rows * c0 + (m % rows) * c0 + k % c0) * width
-            };
+            let (k_rows, m_groups) = (
+                (k_blocks * c0).div_ceil(rows),
+                (m_blocks * rows).div_ceil(c0),
+            );
+            let within = (k % rows) * c0 + m % c0;
+            let to = match plan.layout {
+                Load3DLayout::Left => {
+                    (m / rows * k_blocks + k / c0) * rows * c0 + (m % rows) * c0 + k % c0
+                }
+                // The whole matrix is transposed: its rows run along K of the product.
+                Load3DLayout::LeftTransposed => (k / rows * m_groups + m / c0) * rows * c0 + within,
+                Load3DLayout::Right => (m / c0 * k_rows + k / rows) * rows * c0 + within,
+            } * width;
             writes.push((from, plan.dst.1 + to));
         }
     }

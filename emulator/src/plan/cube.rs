@@ -49,7 +49,18 @@ pub(crate) struct Load3DPlan {
     pub(crate) m_extent: usize,
     pub(crate) c0: usize,
     pub(crate) rows: usize,
-    pub(crate) transpose: bool,
+    pub(crate) layout: Load3DLayout,
+}
+
+/// How an image-to-column load arranges what it fetches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Load3DLayout {
+    /// Left operand, as stored.
+    Left,
+    /// Left operand, transposed as a whole.
+    LeftTransposed,
+    /// Right operand; its rows run along K.
+    Right,
 }
 
 /// A constant fill of L1, L0A or L0B.
@@ -325,7 +336,16 @@ pub(crate) fn plan_load3d(
         ));
     }
     let fractal = fractal_bytes(context);
-    let dst_end = k_extent.div_ceil(c0) * m_extent.div_ceil(rows) * fractal;
+    let layout = match (dst.mem, p[13] != 0) {
+        (Mem::L0b, _) => Load3DLayout::Right,
+        (_, true) => Load3DLayout::LeftTransposed,
+        (_, false) => Load3DLayout::Left,
+    };
+    let dst_end = if layout == Load3DLayout::Left {
+        k_extent.div_ceil(c0) * m_extent.div_ceil(rows) * fractal
+    } else {
+        k_extent.next_multiple_of(rows) * m_extent.next_multiple_of(rows) * width
+    };
     let src_end = channels.div_ceil(c0) * rows_in_l1 * context.block();
     let dst_print = footprint(context, &dst, 0, dst_end, true)?;
     let src_print = footprint(context, &src, 0, src_end, false)?;
@@ -340,7 +360,7 @@ pub(crate) fn plan_load3d(
         m_extent,
         c0,
         rows,
-        transpose: p[13] != 0 || dst.mem == Mem::L0b,
+        layout,
     };
     Ok(Some((plan, [Some(dst_print), Some(src_print), None, None])))
 }

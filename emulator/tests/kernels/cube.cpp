@@ -250,3 +250,108 @@ extern "C" __global__ __aicore__ void everyone_meets(uint64_t sync, GM_ADDR coun
         CrossCoreWaitFlag(2);
     }
 }
+
+extern "C" __global__ __aicore__ void product_by_load3d(GM_ADDR a, GM_ADDR b, GM_ADDR c)
+{
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
+    constexpr uint16_t kM = 32;
+    constexpr uint16_t kN = 48;
+    constexpr uint16_t kK = 64;
+    GlobalTensor<half> aGm;
+    GlobalTensor<half> bGm;
+    GlobalTensor<float> cGm;
+    aGm.SetGlobalBuffer((__gm__ half*)a, kM * kK);
+    bGm.SetGlobalBuffer((__gm__ half*)b, kN * kK);
+    cGm.SetGlobalBuffer((__gm__ float*)c, kM * kN);
+    LocalTensor<half> aL1(TPosition::A1, 0, kM * kK);
+    LocalTensor<half> bL1(TPosition::B1, 8192, kN * kK);
+    LocalTensor<half> aL0(TPosition::A2, 0, kM * kK);
+    LocalTensor<half> bL0(TPosition::B2, 0, kN * kK);
+    LocalTensor<float> cL0(TPosition::CO1, 0, kM * kN);
+    DataCopy(aL1, aGm, Nd2NzParams(1, kK, kM, 0, kM, kK, 1, 0));
+    DataCopy(bL1, bGm, Nd2NzParams(1, kK, kN, 0, kN, kK, 1, 0));
+    SetFlag<HardEvent::MTE2_MTE1>(0);
+    WaitFlag<HardEvent::MTE2_MTE1>(0);
+    LoadData3DParamsV2<half> load;
+    load.l1H = 1;
+    load.l1W = kK;
+    load.mExtension = kK;
+    load.channelSize = kM;
+    load.kExtension = kM;
+    load.enTranspose = true;
+    LoadData(aL0, aL1, load);
+    load.channelSize = kN;
+    load.kExtension = kN;
+    LoadData(bL0, bL1, load);
+    SetFlag<HardEvent::MTE1_M>(0);
+    WaitFlag<HardEvent::MTE1_M>(0);
+    Mmad(cL0, aL0, bL0, MmadParams(kM, kN, kK, 0, false, true));
+    SetFlag<HardEvent::M_FIX>(0);
+    WaitFlag<HardEvent::M_FIX>(0);
+    Fixpipe(cGm, cL0, FixpipeParamsV220(kN, kM, kM, kN, false));
+    PipeBarrier<PIPE_ALL>();
+}
+
+extern "C" __global__ __aicore__ void row_times_matrix(GM_ADDR a, GM_ADDR b, GM_ADDR c)
+{
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
+    constexpr uint16_t kN = 16;
+    constexpr uint16_t kK = 256;
+    GlobalTensor<half> aGm;
+    GlobalTensor<half> bGm;
+    GlobalTensor<float> cGm;
+    aGm.SetGlobalBuffer((__gm__ half*)a, kK);
+    bGm.SetGlobalBuffer((__gm__ half*)b, kN * kK);
+    cGm.SetGlobalBuffer((__gm__ float*)c, kN);
+    LocalTensor<half> aL1(TPosition::A1, 0, kK);
+    LocalTensor<half> bL1(TPosition::B1, 8192, kN * kK);
+    LocalTensor<half> aL0(TPosition::A2, 0, kK);
+    LocalTensor<half> bL0(TPosition::B2, 0, kN * kK);
+    LocalTensor<float> cL0(TPosition::CO1, 0, 256);
+    DataCopy(aL1, aGm, kK);
+    DataCopy(bL1, bGm, Nd2NzParams(1, kN, kK, 0, kK, kN, 1, 0));
+    SetFlag<HardEvent::MTE2_MTE1>(0);
+    WaitFlag<HardEvent::MTE2_MTE1>(0);
+    LoadData(aL0, aL1, LoadData2DParams(0, 1, 1, 0, 0, false, 0));
+    LoadData(bL0, bL1, LoadData2DParams(0, kK / 16, 1, 0, 0, false, 0));
+    SetFlag<HardEvent::MTE1_M>(0);
+    WaitFlag<HardEvent::MTE1_M>(0);
+    Mmad(cL0, aL0, bL0, MmadParams(1, kN, kK, 0, false, true));
+    SetFlag<HardEvent::M_FIX>(0);
+    WaitFlag<HardEvent::M_FIX>(0);
+    DataCopyCO12DstParams out(kN, 1, kN, 16, QuantMode_t::NoQuant, 0, false, true);
+    SetFixpipeNz2ndFlag(1, 1, 1);
+    DataCopy(cGm, cL0, out);
+    PipeBarrier<PIPE_ALL>();
+}
+
+extern "C" __global__ __aicore__ void float_transposed(GM_ADDR a, GM_ADDR b, GM_ADDR c)
+{
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
+    constexpr uint16_t kSide = 16;
+    GlobalTensor<float> aGm;
+    GlobalTensor<float> bGm;
+    GlobalTensor<float> cGm;
+    aGm.SetGlobalBuffer((__gm__ float*)a, kSide * kSide);
+    bGm.SetGlobalBuffer((__gm__ float*)b, kSide * kSide);
+    cGm.SetGlobalBuffer((__gm__ float*)c, kSide * kSide);
+    LocalTensor<float> aL1(TPosition::A1, 0, kSide * kSide);
+    LocalTensor<float> bL1(TPosition::B1, 8192, kSide * kSide);
+    LocalTensor<float> aL0(TPosition::A2, 0, kSide * kSide);
+    LocalTensor<float> bL0(TPosition::B2, 0, kSide * kSide);
+    LocalTensor<float> cL0(TPosition::CO1, 0, kSide * kSide);
+    const Nd2NzParams nd(1, kSide, kSide, 0, kSide, kSide, 1, 0);
+    DataCopy(aL1, aGm, nd);
+    DataCopy(bL1, bGm, nd);
+    SetFlag<HardEvent::MTE2_MTE1>(0);
+    WaitFlag<HardEvent::MTE2_MTE1>(0);
+    LoadData(aL0, aL1, LoadData2DParams(0, 2, 1, 0, 0, false, 0));
+    LoadDataWithTranspose(bL0, bL1, LoadData2dTransposeParams(0, 1, 0, 0, 0));
+    SetFlag<HardEvent::MTE1_M>(0);
+    WaitFlag<HardEvent::MTE1_M>(0);
+    Mmad(cL0, aL0, bL0, MmadParams(kSide, kSide, kSide, 0, false, true));
+    SetFlag<HardEvent::M_FIX>(0);
+    WaitFlag<HardEvent::M_FIX>(0);
+    Fixpipe(cGm, cL0, FixpipeParamsV220(kSide, kSide, kSide, kSide, false));
+    PipeBarrier<PIPE_ALL>();
+}
