@@ -3,5 +3,6 @@
 mod cases;
 mod faults;
 mod kernels;
+mod math;
 mod support;
 mod text;
