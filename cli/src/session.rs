@@ -175,6 +175,6 @@ pub(crate) fn log_to_stderr() {
         .with_writer(io::stderr)
         .with_span_events(FmtSpan::CLOSE)
         .with_target(false)
-        .without_time()
+        .with_timer(tracing_subscriber::fmt::time::uptime())
         .init();
 }

@@ -116,6 +116,20 @@ fn values_that_a_matrix_unit_would_spread_are_warned_of() {
 }
 
 #[test]
+fn a_window_beyond_every_length_is_noted() {
+    let text = "attention w { head_dim = 64; mask = causal && window(29, 0); allow = [FA103]; }\n";
+    let folder = folder("w.fa", text);
+    let reference = ["--backend", "reference", "--strict"];
+    let run = folder.run(&arguments("w.fa", &reference));
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let expected =
+        "note[FA306]: the window reaches 29 rows back, no key of this launch is more than 29 away";
+    assert!(run.stderr.starts_with(expected), "{}", run.stderr);
+    folder.write("w.fa", text.replace("29", "28"));
+    assert_eq!(folder.run(&arguments("w.fa", &reference)).stderr, "");
+}
+
+#[test]
 fn several_variants_need_a_name() {
     let folder = folder("two.fa", TWO);
     let run = folder.run(&arguments("two.fa", &["--backend", "reference"]));

@@ -2,6 +2,7 @@
 
 mod captured;
 mod check;
+mod notes;
 mod params;
 
 use fa_dsl::diagnostic::Diagnostic;
@@ -137,6 +138,13 @@ impl Checked<'_> {
     /// [`Error::Launch`] with every fault found.
     pub fn check_outputs(&self, variant: &Variant, outputs: &Outputs<'_>) -> Result<()> {
         check::outputs(variant, self, outputs).map_err(Error::Launch)
+    }
+
+    /// Notes about a legal launch, those that the variant silences left out.
+    pub fn notes(&self, variant: &Variant) -> Vec<Diagnostic> {
+        let mut notes = notes::windows(variant, self);
+        notes.retain(|note| !variant.schedule.allow.contains(&note.code.0));
+        notes
     }
 
     /// Refuses lengths beyond what a kernel accepts.

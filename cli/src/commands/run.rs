@@ -204,7 +204,8 @@ fn launch(
     session: &mut Session,
 ) -> fa_runtime::Result<Option<((Tensor, Tensor), Report)>> {
     // What is wrong with the arguments is said before a compiler runs.
-    arguments.check(variant)?;
+    let checked = arguments.check(variant)?;
+    session.report(&loaded.sources, checked.notes(variant))?;
     let kernel = match target {
         None => Kernel::reference(variant),
         Some(target) => {
