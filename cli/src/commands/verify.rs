@@ -29,7 +29,11 @@ pub(crate) fn run(args: &VerifyArgs, session: &mut Session) -> anyhow::Result<Ou
     for variant in loaded.filtered(args.name.as_deref())? {
         let kernels = kernels(&runtime, &loaded, variant, &given, &mut skipped, session)?;
         let kernels: Vec<&Kernel> = kernels.iter().collect();
-        rows.extend(verify::verify(variant, &kernels)?);
+        match verify::verify(variant, &kernels) {
+            Ok(found) => rows.extend(found),
+            Err(Error::Launch(faults)) => session.report(&loaded.sources, faults)?,
+            Err(error) => return Err(error.into()),
+        }
     }
     let failures = rows.iter().filter(|row| !row.pass).count();
     if !session.is_json() {
