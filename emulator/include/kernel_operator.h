@@ -19,6 +19,8 @@
 #include "fa_emu/copy.h"
 #include "fa_emu/cube.h"
 #include "fa_emu/arith.h"
+#include "fa_emu/unary.h"
+#include "fa_emu/fill.h"
 #include "fa_emu/convert.h"
 #include "fa_emu/reduce.h"
 #include "fa_emu/select.h"

@@ -22,6 +22,7 @@ headers! {
     "fa_emu/copy.h",
     "fa_emu/cube.h",
     "fa_emu/debug.h",
+    "fa_emu/fill.h",
     "fa_emu/issue.h",
     "fa_emu/pipe.h",
     "fa_emu/reduce.h",
@@ -31,6 +32,7 @@ headers! {
     "fa_emu/system.h",
     "fa_emu/tensor.h",
     "fa_emu/types.h",
+    "fa_emu/unary.h",
 }
 
 /// Bytes of the hash that name the folder.

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char};
 
 use crate::device::StoreSite;
 use crate::local::Mem;
-use crate::plan::{copy, cube, reduce, select, vector};
+use crate::plan::{copy, cube, fixpipe, gather, load, reduce, select, vector};
 
 /// An execution pipe of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -129,17 +129,17 @@ pub(crate) enum Action {
     ReduceTensor(reduce::TensorPlan),
     Compare(select::ComparePlan),
     Select(select::SelectPlan),
-    Gather(select::GatherPlan),
-    GatherMask(select::GatherMaskPlan),
+    Gather(gather::GatherPlan),
+    GatherMask(gather::GatherMaskPlan),
     Shuffle(select::ShufflePlan),
     Copy(copy::CopyPlan),
     Nd2Nz(copy::Nd2NzPlan),
     PadIn(copy::PadInPlan),
-    Load(cube::LoadPlan),
-    Load3D(cube::Load3DPlan),
-    Fill(cube::FillPlan),
+    Load(load::LoadPlan),
+    Load3D(load::Load3DPlan),
+    Fill(load::FillPlan),
     Mmad(cube::MmadPlan),
-    Fixpipe(cube::FixpipePlan),
+    Fixpipe(fixpipe::FixpipePlan),
     SetFlag(FlagId),
     WaitFlag(FlagId),
     Barrier,

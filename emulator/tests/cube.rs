@@ -271,6 +271,19 @@ fn barriers(module: &Module) {
             .chunks_exact(8)
             .all(|slot| slot[1] == 45)
     );
+    // A barrier of more blocks than the chip holds at once can never be complete.
+    let counts = Buffer::from(&vec![0i32; 3 * 25 * 8]);
+    let outcome = module.launch(
+        "everyone_meets",
+        25,
+        &[sync_address(), Arg::Buffer(&counts)],
+    );
+    let stuck = outcome.finds("deadlock", "cube.cpp", "SyncAll<false>()");
+    assert!(
+        stuck.message.contains("1 block(s) wait for a free core"),
+        "{}",
+        stuck.message
+    );
 }
 
 /// A lower bound that any machine keeps; the point is to notice a slow emulator.

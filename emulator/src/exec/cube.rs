@@ -7,9 +7,8 @@ use crate::dtype::Dtype;
 use crate::exec::lanes::any;
 use crate::exec::{Machine, read_place};
 use crate::local::{Locals, Mem};
-use crate::plan::cube::{
-    FillPlan, Initial, Load3DLayout, Load3DPlan, LoadPlan, MmadPlan, TransposeShape,
-};
+use crate::plan::cube::{Initial, MmadPlan};
+use crate::plan::load::{FillPlan, Load3DLayout, Load3DPlan, LoadPlan, TransposeShape};
 
 /// Whole fractals, transposed or not.
 pub(crate) fn load(machine: &mut Machine, plan: &LoadPlan) {

@@ -8,7 +8,7 @@ use crate::exec::lanes::any;
 use crate::exec::{Machine, write_place};
 use crate::instruction::Loc;
 use crate::local::{Mem, Memory};
-use crate::plan::cube::{FixpipePlan, Quant};
+use crate::plan::fixpipe::{FixpipePlan, Quant};
 
 /// Writes every matrix, row by row and column group by column group.
 pub(crate) fn run(machine: &mut Machine, plan: &FixpipePlan, loc: Loc) {

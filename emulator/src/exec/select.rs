@@ -6,7 +6,8 @@ use crate::dtype::Dtype;
 use crate::exec::Machine;
 use crate::exec::lanes::{Buffer, MAX_LANES, any};
 use crate::local::{Mem, Memory};
-use crate::plan::select::{Bits, ComparePlan, GatherMaskPlan, GatherPlan, SelectPlan, ShufflePlan};
+use crate::plan::gather::{GatherMaskPlan, GatherPlan};
+use crate::plan::select::{Bits, ComparePlan, SelectPlan, ShufflePlan};
 use crate::report::Refusal;
 
 fn numbers(buffer: &Buffer, dtype: Dtype, out: &mut [f64; MAX_LANES], count: usize) {

@@ -2,6 +2,10 @@
 
 pub(crate) mod copy;
 pub(crate) mod cube;
+pub(crate) mod fixpipe;
+pub(crate) mod gather;
+pub(crate) mod load;
+mod overlap;
 pub(crate) mod reduce;
 pub(crate) mod select;
 pub(crate) mod vector;

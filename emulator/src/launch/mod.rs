@@ -1,5 +1,8 @@
 //! A launch: cores on threads with one baton, switching only where they wait for each other.
 
+mod cross;
+mod wait_graph;
+
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -9,7 +12,7 @@ use crate::dtype::Overflow;
 use crate::instruction::Loc;
 use crate::loader::Entry;
 use crate::options::Options;
-use crate::report::{Finding, Refusal, Severity};
+use crate::report::{Finding, Severity};
 use crate::table;
 
 /// Stack of a kernel thread; kernels keep tiling structures there.
@@ -229,48 +232,6 @@ impl Shared {
             .as_ref()
             .expect("split-core targets have limits")
             .cross_core_counter_max
-    }
-
-    /// Executes a cross-core set.
-    pub(crate) fn cross_set(
-        &self,
-        index: usize,
-        mode: u8,
-        flag: u8,
-        loc: Loc,
-    ) -> Result<(), Refusal> {
-        let most = self.counter_max();
-        let mut state = self.lock();
-        state.flags[index].last_set = Some((loc.file(), loc.line()));
-        let me = self.cores[index];
-        let same_block = |core: &CoreInfo| core.block == me.block;
-        if mode == 2 && me.kind == CoreKind::Aic {
-            let targets = self.select(|core| same_block(core) && core.kind == CoreKind::Aiv);
-            return raise(&mut state, &targets, flag, most, self);
-        }
-        let pending = &mut state.flags[index].pending[usize::from(mode)][usize::from(flag)];
-        if *pending >= most {
-            return Err(counter_full(flag, most, &me.name()));
-        }
-        *pending += 1;
-        let partners = self.select(|core| match mode {
-            0 => core.kind == me.kind,
-            _ => same_block(core) && core.kind == CoreKind::Aiv,
-        });
-        let slot = |state: &State, core: usize| {
-            state.flags[core].pending[usize::from(mode)][usize::from(flag)]
-        };
-        if !partners.iter().all(|&core| slot(&state, core) > 0) {
-            return Ok(());
-        }
-        for &core in &partners {
-            state.flags[core].pending[usize::from(mode)][usize::from(flag)] -= 1;
-        }
-        let targets = match mode {
-            2 => self.select(|core| same_block(core) && core.kind == CoreKind::Aic),
-            _ => partners,
-        };
-        raise(&mut state, &targets, flag, most, self)
     }
 
     fn select(&self, keep: impl Fn(&CoreInfo) -> bool) -> Vec<usize> {
@@ -496,126 +457,6 @@ impl Shared {
         }
         self.lock().stop = true;
     }
-
-    fn deadlock(&self, state: &mut State) {
-        let mut lines = Vec::new();
-        let mut place = None;
-        for (index, status) in state.status.iter().enumerate() {
-            let Status::Waiting(wait) = status else {
-                continue;
-            };
-            let (what, loc) = self.describe(state, index, wait);
-            place.get_or_insert((self.cores[index].name(), loc));
-            lines.push(format!(
-                "{} waits for {what} at {}:{}",
-                self.cores[index].name(),
-                loc.file(),
-                loc.line()
-            ));
-        }
-        let Some((core, loc)) = place else { return };
-        let unstarted = state
-            .status
-            .iter()
-            .filter(|status| matches!(status, Status::Unstarted))
-            .count();
-        if unstarted > 0 {
-            lines.push(format!(
-                "{} block(s) wait for a free core",
-                unstarted / self.per_block
-            ));
-        }
-        state.errors += 1;
-        state.findings.push(Finding {
-            kind: "deadlock",
-            severity: Severity::Error,
-            core,
-            pipe: "S",
-            message: format!("no core can run: {}", lines.join("; ")),
-            help: "set every flag as often as it is waited for, on all cores that take part"
-                .to_owned(),
-            file: loc.file(),
-            line: loc.line(),
-        });
-    }
-
-    fn describe(&self, state: &State, index: usize, wait: &Wait) -> (String, Loc) {
-        match wait {
-            Wait::Flag { flag, loc, pipes } => {
-                let me = self.cores[index];
-                let partial: Vec<String> = self
-                    .select(|core| core.block == me.block)
-                    .into_iter()
-                    .filter(|&core| state.flags[core].pending[2][usize::from(*flag)] > 0)
-                    .map(|core| self.cores[core].name())
-                    .collect();
-                let partial = if partial.is_empty() {
-                    String::new()
-                } else {
-                    format!(" (set so far by {})", partial.join(", "))
-                };
-                let pipes = if pipes.is_empty() {
-                    String::new()
-                } else {
-                    format!(" ({pipes})")
-                };
-                (format!("cross-core flag {flag}{partial}{pipes}"), *loc)
-            }
-            Wait::Barrier { aiv_only, loc, .. } => {
-                let kind = if *aiv_only {
-                    "all vector cores"
-                } else {
-                    "all cores"
-                };
-                let arrived = state.barriers[usize::from(!aiv_only)].0;
-                (format!("SyncAll of {kind} ({arrived} arrived)"), *loc)
-            }
-        }
-    }
-
-    /// Counts that nobody waited for.
-    fn leftovers(&self, state: &State) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        for (index, flags) in state.flags.iter().enumerate() {
-            for flag in 0..16 {
-                let count = flags.counter[flag];
-                let pending: u32 = flags.pending.iter().map(|mode| mode[flag]).sum();
-                if count == 0 && pending == 0 {
-                    continue;
-                }
-                let message = if count > 0 {
-                    format!("cross-core flag {flag} still counts {count} when the kernel ends")
-                } else {
-                    format!(
-                        "{pending} set(s) of cross-core flag {flag} found no partner when the kernel ends"
-                    )
-                };
-                findings.push(self.leftover(state, index, flags, message));
-            }
-        }
-        findings
-    }
-
-    fn leftover(&self, state: &State, index: usize, flags: &Flags, message: String) -> Finding {
-        let me = self.cores[index];
-        let setter = flags.last_set.clone().or_else(|| {
-            let others = self.select(|core| core.block == me.block);
-            others
-                .into_iter()
-                .find_map(|core| state.flags[core].last_set.clone())
-        });
-        let (file, line) = setter.unwrap_or_default();
-        Finding {
-            kind: "leftover-cross-core-flag",
-            severity: Severity::Error,
-            core: me.name(),
-            pipe: "S",
-            message,
-            help: "wait for every set before the kernel ends; a left-over count breaks the next kernel".to_owned(),
-            file,
-            line,
-        }
-    }
 }
 
 fn satisfied(state: &State, index: usize, wait: &Wait) -> bool {
@@ -627,29 +468,4 @@ fn satisfied(state: &State, index: usize, wait: &Wait) -> bool {
             ..
         } => state.barriers[usize::from(!aiv_only)].1 != *generation,
     }
-}
-
-fn counter_full(flag: u8, most: u32, core: &str) -> Refusal {
-    Refusal::new(
-        "cross-core-counter",
-        format!("cross-core flag {flag} of {core} already counts {most}, the most it can"),
-        "let the other side answer with a flag of its own before setting again",
-    )
-}
-
-fn raise(
-    state: &mut State,
-    targets: &[usize],
-    flag: u8,
-    most: u32,
-    shared: &Shared,
-) -> Result<(), Refusal> {
-    for &target in targets {
-        let counter = &mut state.flags[target].counter[usize::from(flag)];
-        if *counter >= most {
-            return Err(counter_full(flag, most, &shared.cores[target].name()));
-        }
-        *counter += 1;
-    }
-    Ok(())
 }

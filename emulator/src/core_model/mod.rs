@@ -1,0 +1,373 @@
+//! One core: its memories, its registers, the queue of each pipe, and the one place where pipes advance.
+
+mod dispatch;
+mod scalar;
+mod sync;
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use fa_targets::Ascend;
+
+use crate::abi::{Code, RawRecord};
+use crate::core_model::dispatch::{pipe_of, plan_instruction};
+use crate::core_model::sync::{double_set, leftover};
+use crate::exec::{self, Machine, VectorState};
+use crate::instruction::{Action, FlagId, Instruction, Loc, Pipe};
+use crate::launch::{CoreKind, Shared};
+use crate::local::{self, Locals, Mem};
+use crate::plan::vector::Footprints;
+use crate::plan::{Checked, Context, Registers};
+use crate::report::{Finding, Refusal, Severity};
+
+/// Thrown through kernel frames to stop a core; never seen by callers.
+pub(crate) struct Abort;
+
+/// A core in the middle of a kernel.
+pub(crate) struct Core {
+    shared: Arc<Shared>,
+    /// Position in the launch's list of cores.
+    index: usize,
+    machine: Machine,
+    registers: Registers,
+    pipes: [VecDeque<Instruction>; 7],
+    flags: Box<[[[Option<Loc>; 8]; 7]; 7]>,
+    seq: u64,
+    uses_tpipe: bool,
+    aborting: bool,
+    reported: HashSet<(&'static str, usize, i32)>,
+    reserved_touched: bool,
+    reserved_needed: bool,
+}
+
+/// What the pipe of an instruction and its footprints are, before it is queued.
+type Planned = Option<(Pipe, Action, Footprints)>;
+
+impl Core {
+    pub(crate) fn new(shared: Arc<Shared>, index: usize) -> Core {
+        let target = shared
+            .options
+            .target
+            .ascend()
+            .expect("options hold split-core targets");
+        let cube = shared.cores[index].kind == CoreKind::Aic;
+        let machine = Machine {
+            locals: Locals::new(target, cube),
+            vector: VectorState::default(),
+            block: target.limits.data_block_bytes as usize,
+        };
+        let registers = Registers {
+            overflow: shared.overflow,
+            ..Registers::default()
+        };
+        Core {
+            index,
+            machine,
+            registers,
+            pipes: Default::default(),
+            flags: Box::default(),
+            seq: 0,
+            uses_tpipe: false,
+            aborting: false,
+            reported: HashSet::new(),
+            reserved_touched: false,
+            reserved_needed: false,
+            shared,
+        }
+    }
+
+    /// Runs one record; returns what the call returns to the scalar unit.
+    pub(crate) fn issue(&mut self, record: &RawRecord) -> u64 {
+        if self.aborting {
+            return 0;
+        }
+        let loc = Loc {
+            file: record.file,
+            line: record.line,
+            call: record.name,
+        };
+        let Some(code) = Code::from_raw(record.op) else {
+            self.refuse(Pipe::S, loc, unsupported(&loc));
+            return 0;
+        };
+        match self.dispatch(code, record, loc) {
+            Ok(value) => value,
+            Err(refusal) => {
+                let fatal = refusal.kind == "uninitialised";
+                self.refuse(Pipe::S, loc, refusal);
+                if fatal {
+                    self.abort();
+                }
+                0
+            }
+        }
+    }
+
+    fn dispatch(&mut self, code: Code, record: &RawRecord, loc: Loc) -> Checked<u64> {
+        match code {
+            Code::SetFlag | Code::WaitFlag => self.flag(code, record, loc),
+            Code::Barrier => self.barrier(record, loc),
+            Code::CrossSet => self.cross_set(record, loc),
+            Code::CrossWait => self.cross_wait(record, loc),
+            Code::SyncAll => self.sync_all(record, loc),
+            Code::Read => self.read(record),
+            Code::Write => self.write(record, loc),
+            Code::Query => Ok(self.shared.query(self.index, record.p[0], self.seq)),
+            Code::TPipe => self.tpipe(record),
+            Code::ReduceSpr => Ok(self.machine.vector.reduced[record.p[0] as usize]),
+            Code::GetCmpMask | Code::SetCmpMask => self.compare_register(code, record),
+            Code::Trap => Err(Refusal::new(
+                "trap",
+                "the kernel executed Trap",
+                "see the kernel",
+            )),
+            Code::SetMask
+            | Code::MaskMode
+            | Code::SetCtrl
+            | Code::GetCtrl
+            | Code::Atomic
+            | Code::SetDeqScale
+            | Code::SetPadValue
+            | Code::SyncBase => self.register(code, record),
+            Code::Init | Code::Dcci | Code::SetMode => Ok(0),
+            _ => self.instruction(code, record, loc),
+        }
+    }
+
+    /// Plans, queues and, if nothing blocks, runs an instruction of a pipe.
+    fn instruction(&mut self, code: Code, record: &RawRecord, loc: Loc) -> Checked<u64> {
+        let shared = Arc::clone(&self.shared);
+        let target = shared
+            .options
+            .target
+            .ascend()
+            .expect("options hold split-core targets");
+        let mut context = Context {
+            target,
+            registers: &mut self.registers,
+        };
+        match plan_instruction(&mut context, code, record) {
+            Ok(None) => Ok(0),
+            Ok(Some((pipe, action, footprints))) => {
+                let instruction = self.record_of(pipe, action, footprints, loc);
+                self.watch_limits(target, &instruction, code, record);
+                Ok(self.submit(instruction))
+            }
+            Err(refusal) => {
+                self.refuse(pipe_of(code), loc, refusal);
+                Ok(0)
+            }
+        }
+    }
+
+    fn record_of(
+        &mut self,
+        pipe: Pipe,
+        action: Action,
+        footprints: Footprints,
+        loc: Loc,
+    ) -> Instruction {
+        self.seq += 1;
+        Instruction {
+            seq: self.seq,
+            pipe,
+            loc,
+            footprints,
+            action,
+        }
+    }
+
+    /// Queues an instruction that touches no memory.
+    fn submit_sync(&mut self, pipe: Pipe, action: Action, loc: Loc) -> u64 {
+        let instruction = self.record_of(pipe, action, [None; 4], loc);
+        self.submit(instruction)
+    }
+
+    /// Queues an instruction and lets the pipes advance; returns its value if it ran at once.
+    fn submit(&mut self, instruction: Instruction) -> u64 {
+        let pipe = instruction.pipe;
+        if self.pipes[pipe.index()].is_empty() && self.ready(&instruction) {
+            let value = self.run(&instruction);
+            if matches!(instruction.action, Action::SetFlag(_)) {
+                self.advance();
+            }
+            return value;
+        }
+        self.pipes[pipe.index()].push_back(instruction);
+        self.advance();
+        0
+    }
+
+    fn ready(&self, instruction: &Instruction) -> bool {
+        match instruction.action {
+            Action::WaitFlag(flag) => self.token(flag).is_some(),
+            _ => true,
+        }
+    }
+
+    /// Runs the heads of all pipes in issue order for as long as any of them can.
+    fn advance(&mut self) {
+        while let Some(pipe) = self.next_pipe() {
+            let instruction = self.pipes[pipe.index()]
+                .pop_front()
+                .expect("the head is ready");
+            self.run(&instruction);
+        }
+    }
+
+    fn next_pipe(&self) -> Option<Pipe> {
+        Pipe::ALL
+            .into_iter()
+            .filter_map(|pipe| Some((pipe, self.pipes[pipe.index()].front()?)))
+            .filter(|(_, head)| self.ready(head))
+            .min_by_key(|(_, head)| head.seq)
+            .map(|(pipe, _)| pipe)
+    }
+
+    fn run(&mut self, instruction: &Instruction) -> u64 {
+        let (pipe, loc) = (instruction.pipe, instruction.loc);
+        match &instruction.action {
+            Action::SetFlag(flag) => {
+                if let Some(earlier) = self.token_mut(*flag).replace(loc) {
+                    let refusal = double_set(*flag, &earlier);
+                    self.refuse(pipe, loc, refusal);
+                }
+            }
+            Action::WaitFlag(flag) => *self.token_mut(*flag) = None,
+            Action::CrossSet { mode, flag } => {
+                if let Err(refusal) = self.shared.cross_set(self.index, *mode, *flag, loc) {
+                    self.refuse(pipe, loc, refusal);
+                }
+            }
+            action => match exec::execute(&mut self.machine, action, loc) {
+                Ok(value) => return value,
+                Err(refusal) => self.refuse(pipe, loc, refusal),
+            },
+        }
+        0
+    }
+
+    fn token(&self, flag: FlagId) -> Option<Loc> {
+        self.flags[flag.source.index()][flag.destination.index()][usize::from(flag.id)]
+    }
+
+    fn token_mut(&mut self, flag: FlagId) -> &mut Option<Loc> {
+        &mut self.flags[flag.source.index()][flag.destination.index()][usize::from(flag.id)]
+    }
+
+    /// Stops this core by unwinding through the kernel's frames.
+    fn abort(&mut self) -> ! {
+        self.aborting = true;
+        std::panic::resume_unwind(Box::new(Abort));
+    }
+
+    /// Notes the use of memory that the toolchain keeps, and refuses it where an instruction needs it.
+    fn watch_limits(
+        &mut self,
+        target: Ascend<'_>,
+        instruction: &Instruction,
+        code: Code,
+        record: &RawRecord,
+    ) {
+        let loc = instruction.loc;
+        let ub = &target.memory.ub;
+        let scratch = ub.usable_unreserved_bytes.unwrap_or(ub.usable_bytes) - ub.usable_bytes;
+        let reserved = (ub.bytes - scratch) as usize;
+        for print in instruction.footprints.iter().flatten() {
+            self.reserved_touched |= print.mem == Mem::Ub && print.end > reserved && scratch > 0;
+            if print.mem != Mem::Gm {
+                let facts = local::facts(target, print.mem);
+                let usable = facts.usable_unreserved_bytes.unwrap_or(facts.usable_bytes) as usize;
+                if print.end > usable {
+                    let refusal = Refusal::new(
+                        "beyond-usable",
+                        format!(
+                            "byte {} of {} is used, the toolchain promises {usable} bytes",
+                            print.end,
+                            print.mem.name()
+                        ),
+                        "keep the last bytes free; the toolchain uses them in mixed kernels",
+                    );
+                    self.note(instruction.pipe, loc, refusal);
+                }
+            }
+        }
+        self.reserved_needed |= code == Code::Select && record.p[7] != 0;
+        if self.reserved_needed && self.reserved_touched {
+            let refusal = Refusal::new(
+                "reserved-ub",
+                format!(
+                    "Select modes 1 and 2 use UB from byte {reserved}, where the kernel keeps data"
+                ),
+                "leave the last 8 KiB of UB free, or use mode 0",
+            );
+            self.refuse(Pipe::V, loc, refusal);
+        }
+    }
+
+    /// Records an error, once per place.
+    pub(crate) fn refuse(&mut self, pipe: Pipe, loc: Loc, refusal: Refusal) {
+        self.record(Severity::Error, pipe, loc, refusal);
+        if self.shared.too_many_errors() {
+            self.abort();
+        }
+    }
+
+    fn note(&mut self, pipe: Pipe, loc: Loc, refusal: Refusal) {
+        self.record(Severity::Warning, pipe, loc, refusal);
+    }
+
+    fn record(&mut self, severity: Severity, pipe: Pipe, loc: Loc, refusal: Refusal) {
+        if !self
+            .reported
+            .insert((refusal.kind, loc.file as usize, loc.line))
+        {
+            return;
+        }
+        let call = loc.call();
+        let message = if call.is_empty() {
+            refusal.message
+        } else {
+            format!("{call}: {}", refusal.message)
+        };
+        self.shared.add_finding(Finding {
+            kind: refusal.kind,
+            severity,
+            core: self.shared.cores[self.index].name(),
+            pipe: pipe.name(),
+            message,
+            help: refusal.help,
+            file: loc.file(),
+            line: loc.line(),
+        });
+    }
+
+    /// Checks what a kernel leaves behind when it returns.
+    pub(crate) fn finish(&mut self) {
+        self.advance();
+        self.report_stuck("the kernel ends while a pipe still waits");
+        for (source, destination) in Pipe::ALL
+            .into_iter()
+            .flat_map(|a| Pipe::ALL.map(|b| (a, b)))
+        {
+            for id in 0..8 {
+                let flag = FlagId {
+                    source,
+                    destination,
+                    id,
+                };
+                if let Some(loc) = self.token(flag) {
+                    self.record(Severity::Error, source, loc, leftover(flag));
+                }
+            }
+        }
+    }
+}
+
+fn unsupported(loc: &Loc) -> Refusal {
+    Refusal::new(
+        "not-emulated",
+        format!("{} is not emulated", loc.call()),
+        "use an instruction that the emulator knows",
+    )
+}
