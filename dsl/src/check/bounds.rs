@@ -217,7 +217,8 @@ impl Bounds {
     /// Forms that are below both ranges.
     fn both_lower(&self, a: &Range, b: &Range) -> Vec<Linear> {
         let mut found = Vec::new();
-        for (low, high) in cross(&a.lower, &b.lower) {
+        let widened = |side: &[Linear]| with(side, Linear::least);
+        for (low, high) in cross(&widened(&a.lower), &widened(&b.lower)) {
             if high.sub(low).never_negative(self.facts) {
                 found.push(low);
             } else if low.sub(high).never_negative(self.facts) {
@@ -232,7 +233,8 @@ impl Bounds {
     /// Forms that are above both ranges.
     fn both_upper(&self, a: &Range, b: &Range) -> Vec<Linear> {
         let mut found = Vec::new();
-        for (x, y) in cross(&a.upper, &b.upper) {
+        let widened = |side: &[Linear]| with(side, Linear::greatest);
+        for (x, y) in cross(&widened(&a.upper), &widened(&b.upper)) {
             if x.sub(y).never_negative(self.facts) {
                 found.push(x);
             } else if y.sub(x).never_negative(self.facts) {
@@ -363,6 +365,15 @@ fn cross(a: &[Linear], b: &[Linear]) -> Vec<(Linear, Linear)> {
     a.iter()
         .flat_map(|x| b.iter().map(move |y| (*x, *y)))
         .collect()
+}
+
+/// Bounds, and what they come to over all indices: two of the latter can more often be compared.
+fn with(side: &[Linear], extreme: impl Fn(Linear) -> Linear) -> Vec<Linear> {
+    let extremes = side.iter().map(|form| extreme(*form));
+    let mut all: Vec<Linear> = side.iter().copied().chain(extremes).collect();
+    all.sort();
+    all.dedup();
+    all
 }
 
 /// Zero, where it is below two forms that cannot be compared with each other.

@@ -21,8 +21,9 @@ pub(super) enum Atom {
 /// Number of atoms.
 const ATOMS: usize = 10;
 
-/// Each launch-time size is taken to stay below this; longer launches are refused.
-const LARGEST_SIZE: i64 = 1 << 27;
+/// What the checker proves of indices holds while each launch-time size (`b h kv_h q_len kv_len`) stays below
+/// this: a launch must refuse more.
+pub const SIZE_LIMIT: i64 = 1 << 27;
 
 /// A sum of atoms, each times a whole number, and a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,7 +90,7 @@ impl Linear {
             .iter()
             .fold(0i64, |sum, c| sum.saturating_add(c.saturating_abs()));
         let reach = weight
-            .saturating_mul(LARGEST_SIZE)
+            .saturating_mul(SIZE_LIMIT)
             .saturating_add(self.constant.saturating_abs());
         reach < i64::from(i32::MAX)
     }
@@ -123,8 +124,8 @@ impl Linear {
         }
     }
 
-    /// Whether the form is at least zero in every launch that these facts allow.
-    pub(super) fn never_negative(mut self, facts: Facts) -> bool {
+    /// The least value over all indices, as a form over sizes alone.
+    pub(super) fn least(mut self) -> Linear {
         // `h - kv_h` grows with `h`: from 0 to `heads - kv_heads`.
         self.cancel(Atom::H, Atom::KvH);
         let paired = self.of(Atom::KvH).min(-self.of(Atom::H));
@@ -149,6 +150,21 @@ impl Linear {
             };
             self.replace(index, least);
         }
+        self
+    }
+
+    /// The greatest value over all indices, as a form over sizes alone.
+    pub(super) fn greatest(self) -> Linear {
+        self.scale(-1).least().scale(-1)
+    }
+
+    /// Whether the form is at least zero in every launch that these facts allow.
+    pub(super) fn never_negative(self, facts: Facts) -> bool {
+        self.least().sizes_never_negative(facts)
+    }
+
+    /// The same for a form without indices.
+    fn sizes_never_negative(mut self, facts: Facts) -> bool {
         for (size, fixed) in [(Atom::Heads, facts.heads), (Atom::KvHeads, facts.kv_heads)] {
             if let Some(fixed) = fixed {
                 self.replace(size, Linear::constant(i64::from(fixed)));

@@ -29,6 +29,7 @@ mod warnings;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use consts::parse_value;
+pub use linear::SIZE_LIMIT;
 
 use crate::ast::{self, Attention, Const, Item};
 use crate::codes;
