@@ -32,7 +32,7 @@ pub(super) fn view(plan: &Plan, provenance: &Provenance) -> View {
     let (launch_fields, launch_bytes) = launch::launch_fields(plan);
     View {
         head_lines: head_lines(plan, provenance),
-        imports: imports(),
+        imports: imports(round.fp16 || elements.fp16_rows),
         constants: constants::constants(plan, &emitted),
         launch_fields,
         launch_bytes,
@@ -110,15 +110,24 @@ fn fields<'p>(
         .collect()
 }
 
-fn imports() -> Vec<String> {
-    [
+/// Intrinsics are named only where halves are converted by them.
+fn imports(intrinsics: bool) -> Vec<String> {
+    let conversions = [
+        "#[cfg(target_arch = \"x86_64\")]",
+        "use std::arch::x86_64::*;",
+    ];
+    let common = [
         "use std::ffi::c_void;",
         "use std::mem::offset_of;",
         "use std::ops::Range;",
         "use std::slice;",
-    ]
-    .map(str::to_owned)
-    .to_vec()
+    ];
+    let first = if intrinsics { &conversions[..] } else { &[] };
+    first
+        .iter()
+        .chain(&common)
+        .map(|line| (*line).to_owned())
+        .collect()
 }
 
 fn head_lines(plan: &Plan, provenance: &Provenance) -> Vec<String> {
@@ -185,6 +194,7 @@ fn elements(variant: &Variant, round: &RoundView) -> Elements {
         fp16: fp16_value || fp16_rounding,
         fp16_rounding,
         fp16_value,
+        fp16_rows: precision.qkv == Dtype::Fp16,
         bf16: bf16_value || bf16_rounding,
         bf16_rounding,
         bf16_value,
@@ -203,17 +213,25 @@ fn rounding(variant: &Variant) -> RoundView {
             functions.push(RoundFunction {
                 dtype: dtype.name().to_owned(),
                 element: element(dtype).to_owned(),
+                by_level: dtype == Dtype::Fp16,
             });
         }
     }
     RoundView {
         softmax: narrow(precision.softmax),
-        softmax_type: precision.softmax.name().to_owned(),
+        softmax_call: rounding_call(precision.softmax),
         accumulate: narrow(precision.accumulate),
-        accumulate_name: precision.accumulate.name().to_owned(),
+        accumulate_call: rounding_call(precision.accumulate),
         accumulate_type: element(precision.accumulate).to_owned(),
+        fp16: functions.iter().any(|function| function.by_level),
         functions,
     }
+}
+
+/// What rounds a row of a tile.
+fn rounding_call(dtype: Dtype) -> String {
+    let level = if dtype == Dtype::Fp16 { "::<L>" } else { "" };
+    format!("round_to_{}{level}", dtype.name())
 }
 
 fn uses(emitted: &Emitted) -> Uses {

@@ -35,11 +35,6 @@ pub(super) fn constants(plan: &Plan, emitted: &Emitted) -> Vec<Constant> {
         blocking.v_cols,
     );
     size("Elements that are worked on side by side.", "LANES", LANES);
-    size(
-        "The axis of rows that their elements lie on.",
-        "HEAD_AXIS",
-        3,
-    );
     let pointers = 5 + u32::try_from(variant.tensors.len()).expect("few tensors");
     size("Pointers of a launch.", "POINTERS", pointers);
     for fixed in fixed_sizes(variant) {

@@ -114,6 +114,8 @@ pub(super) struct Elements {
     pub(super) fp16_rounding: bool,
     /// `Fp16` is read.
     pub(super) fp16_value: bool,
+    /// `Fp16` is what Q, K and V are made of.
+    pub(super) fp16_rows: bool,
     /// `Bf16`.
     pub(super) bf16: bool,
     /// `Bf16::rounded`.
@@ -236,14 +238,16 @@ pub(super) struct QueryView {
 pub(super) struct RoundView {
     /// Whether scores and weights are.
     pub(super) softmax: bool,
-    /// To this type.
-    pub(super) softmax_type: String,
+    /// By this function.
+    pub(super) softmax_call: String,
     /// Whether sums are.
     pub(super) accumulate: bool,
-    /// To this type.
-    pub(super) accumulate_name: String,
+    /// By this function.
+    pub(super) accumulate_call: String,
     /// As an element type.
     pub(super) accumulate_type: String,
+    /// Whether some row of a tile is rounded to fp16.
+    pub(super) fp16: bool,
     /// The functions that round a row of a tile.
     pub(super) functions: Vec<RoundFunction>,
 }
@@ -255,6 +259,8 @@ pub(super) struct RoundFunction {
     pub(super) dtype: String,
     /// Element type.
     pub(super) element: String,
+    /// Whether instruction-set levels differ in how they do it.
+    pub(super) by_level: bool,
 }
 
 /// A function, in lines.
