@@ -70,7 +70,7 @@ impl Core {
     ) -> Checked<(Operand, Footprint)> {
         let operand = plan::operand(record, 0, "the tensor")?;
         let scalar_memories: &[Mem] = match self.shared.cores[self.index].kind {
-            CoreKind::Aic => &[Mem::Gm, Mem::L1],
+            CoreKind::Aic => &[Mem::Gm],
             CoreKind::Aiv => &[Mem::Gm, Mem::Ub],
         };
         plan::require_mem(&operand, scalar_memories)?;
