@@ -108,6 +108,7 @@ fn int_text() -> impl Strategy<Value = String> {
         .prop_map(str::to_owned),
         (0..6i32).prop_map(|value| value.to_string()),
         Just("2147483647".to_owned()),
+        Just("-2147483648".to_owned()),
     ];
     leaf.prop_recursive(4, 12, 3, |inner| {
         let two = (inner.clone(), inner.clone());

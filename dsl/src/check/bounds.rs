@@ -37,12 +37,9 @@ impl Range {
 
     /// Without duplicates, and without bounds beyond 32 bits: if one side loses all, the value may wrap.
     fn wrapped(mut self) -> Range {
-        for side in [&mut self.lower, &mut self.upper] {
-            side.retain(|form| form.fits());
-            side.sort();
-            side.dedup();
-            side.truncate(KEPT);
-        }
+        self.lower.retain(|form| form.fits_below());
+        self.upper.retain(|form| form.fits_above());
+        self = self.tidy();
         if self.closed() {
             self
         } else {
@@ -172,10 +169,11 @@ impl Bounds {
     }
 
     fn abs(&self, a: &Range) -> Range {
-        if !a.closed() {
+        let negated = self.neg(a);
+        // The absolute value of -2^31 wraps: then the negation has no bounds either.
+        if !a.closed() || !negated.closed() {
             return Range::default();
         }
-        let negated = self.neg(a);
         Range {
             lower: vec![Linear::constant(0)],
             upper: self.both_upper(a, &negated),
@@ -243,7 +241,7 @@ impl Bounds {
                 found.push(x.add(y));
             }
         }
-        found.retain(|form| form.fits());
+        found.retain(|form| form.fits_above());
         found
     }
 

@@ -21,9 +21,9 @@ pub(super) enum Atom {
 /// Number of atoms.
 const ATOMS: usize = 10;
 
-/// What the checker proves of indices holds while each launch-time size (`b h kv_h q_len kv_len`) stays below
+/// What the checker proves of indices holds while each launch-time size (`b h kv_h q_len kv_len`) is at most
 /// this: a launch must refuse more.
-pub const SIZE_LIMIT: i64 = 1 << 27;
+pub const SIZE_LIMIT: i64 = 1 << 29;
 
 /// A sum of atoms, each times a whole number, and a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,16 +83,20 @@ impl Linear {
         (self.coefficients == [0; ATOMS]).then_some(self.constant)
     }
 
-    /// Whether the value stays within 32 bits for all sizes that launches have.
-    pub(super) fn fits(self) -> bool {
-        let weight = self
+    /// Whether the form stays below 2^31 for all sizes that launches have.
+    pub(super) fn fits_above(self) -> bool {
+        let greatest = self.greatest();
+        let most = greatest
             .coefficients
             .iter()
-            .fold(0i64, |sum, c| sum.saturating_add(c.saturating_abs()));
-        let reach = weight
-            .saturating_mul(SIZE_LIMIT)
-            .saturating_add(self.constant.saturating_abs());
-        reach < i64::from(i32::MAX)
+            .map(|coefficient| (*coefficient).max(0).saturating_mul(SIZE_LIMIT))
+            .fold(greatest.constant, i64::saturating_add);
+        most <= i64::from(i32::MAX)
+    }
+
+    /// Whether the form stays at or above -2^31 for all sizes that launches have.
+    pub(super) fn fits_below(self) -> bool {
+        self.scale(-1).sub(Linear::constant(1)).fits_above()
     }
 
     /// The form of a dimension.

@@ -1,9 +1,9 @@
 //! From the syntax tree to checked variants. Reads no files and knows no hardware; every fault of a file is
 //! found in one run, those of the grammar included.
 //!
-//! The order of a check: constants ([`consts`]), what each body sets ([`layers`]), then for each variant
-//! the layers that it inherits, its declarations ([`declare`]), its fields ([`fields`], [`schedule`]), its
-//! expressions ([`infer`] to a typed tree, [`lower`] to the IR), and the warnings.
+//! The order of a check: constants (`consts`), what each body sets (`layers`), then for each variant the
+//! layers that it inherits, its declarations (`declare`), its fields (`fields`, `schedule`), its expressions
+//! (`infer` to a typed tree, `lower` to the IR), and the warnings (`warnings`).
 
 mod bounds;
 mod build;
