@@ -150,7 +150,8 @@ fn a_tile_that_overflows_names_memory_buffer_bytes_and_a_tile_that_fits() {
         errors[0].notes
     );
     let patch = errors[0].patch.as_ref().expect("one number to change");
-    let repaired = text.replace("8192", &patch.replacement);
+    let (start, end) = (patch.span.start as usize, patch.span.end as usize);
+    let repaired = format!("{}{}{}", &text[..start], patch.replacement, &text[end..]);
     assert!(plan_text(&repaired).is_ok(), "{repaired}");
 }
 

@@ -213,7 +213,7 @@ impl Chooser<'_> {
             && same_stages == stages
             && nearest.map(|(q, ..)| q) == Some(block_q)
         {
-            diagnostic = diagnostic.with_patch(written.span, kv.to_string());
+            diagnostic = diagnostic.with_patch(written.span, format!("block_kv = {kv}"));
         }
         for memory in over {
             diagnostic = diagnostic.with_note(table(memory));
