@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use crate::files::write_atomically;
+
 macro_rules! headers {
     ($($name:literal),* $(,)?) => {
         /// Path below the include folder, and contents.
@@ -65,10 +67,8 @@ pub(crate) fn write_to(folder: &Path) -> std::io::Result<()> {
         }
         let parent = path.parent().expect("headers lie below a folder");
         fs_err::create_dir_all(parent)?;
-        // Through a temporary name, so that a compiler running meanwhile sees whole files only.
-        let temporary = tempfile::NamedTempFile::new_in(parent)?;
-        fs_err::write(temporary.path(), text)?;
-        temporary.persist(&path).map_err(|error| error.error)?;
+        // Atomically, so that a compiler running meanwhile sees whole files only.
+        write_atomically(&path, text.as_bytes())?;
     }
     Ok(())
 }

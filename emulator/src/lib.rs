@@ -18,6 +18,7 @@ mod device;
 pub mod driver;
 mod dtype;
 mod exec;
+mod files;
 mod headers;
 mod instruction;
 mod launch;

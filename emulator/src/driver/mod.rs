@@ -10,6 +10,7 @@ use std::process::Command;
 
 use crate::abi::ABI_VERSION;
 use crate::container::Container;
+use crate::files::write_atomically;
 use crate::headers;
 
 pub use args::ArgsError;
@@ -88,17 +89,6 @@ pub fn compile_with_diagnostics(args: &[OsString]) -> Result<String, DriverError
     );
     write_atomically(&config.output, &container.to_bytes())?;
     Ok(output)
-}
-
-fn write_atomically(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    let temporary = tempfile::NamedTempFile::new_in(folder)?;
-    fs_err::write(temporary.path(), bytes)?;
-    temporary.persist(path).map_err(|error| error.error)?;
-    Ok(())
 }
 
 /// The host's C++ compiler.
