@@ -212,7 +212,7 @@ impl Fields<'_> {
             Known::Broken => Known::Broken,
         };
         let head_dim = self.int(Key::HeadDim, 1..=512);
-        if head_dim == Known::Absent {
+        if head_dim == Known::Absent && !attention.name.text.is_empty() {
             self.sink.push(
                 Diagnostic::error(
                     codes::MISSING_FIELD,

@@ -73,6 +73,7 @@ pub(super) fn nearest<'c>(
     candidates: impl IntoIterator<Item = &'c str>,
 ) -> Option<&'c str> {
     let allowed = (word.chars().count() / 3).max(1);
+    let word = &word.to_ascii_lowercase();
     candidates
         .into_iter()
         .map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate))

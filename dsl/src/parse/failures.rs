@@ -22,7 +22,7 @@ pub(super) fn bad_piece(
         return special;
     }
     match Grammar::parse(alone, &text[start..end]) {
-        Err(error) => explain(&error, text, start, end, file),
+        Err(error) => explain(&error, text, start, end, alone, file),
         Ok(_) => Diagnostic::error(
             codes::SYNTAX,
             "this cannot stand here",
@@ -56,6 +56,12 @@ fn misplaced(
                 .to_owned(),
             first.len(),
             "constants belong to the file",
+        ),
+        (Rule::lone_statement, "for" | "while" | "return" | "def" | "fn" | "import" | "use") => report(
+            format!("there is no `{first}` statement"),
+            "describe the variant by fields such as `mask = …;`: there are no loops and no functions of your own".to_owned(),
+            first.len(),
+            "belongs to another language",
         ),
         (Rule::lone_statement, _) if piece.trim() == ";" => report(
             "there is no statement before this `;`".to_owned(),
@@ -106,12 +112,13 @@ fn outside(piece: &str, word: &str, start: usize, file: FileId) -> Option<Diagno
     Some(report)
 }
 
-/// Words a pest error: `start` and `end` bound the piece that was parsed.
+/// Words a pest error: `start` and `end` bound the piece that was parsed as `rule`.
 pub(super) fn explain(
     error: &Error<Rule>,
     text: &str,
     start: usize,
     end: usize,
+    rule: Rule,
     file: FileId,
 ) -> Diagnostic {
     let offset = match error.location {
@@ -125,7 +132,7 @@ pub(super) fn explain(
         )
         .at(place(file, start, end), "");
     };
-    let expected = expectation(positives);
+    let expected = expectation(positives, rule);
     let token = found(&text[offset..]);
     let label_at = match token {
         Some(token) => place(file, offset, offset + token.len()),
@@ -179,8 +186,8 @@ fn help_for(token: Option<&str>, expected: &[Rule]) -> Option<String> {
             "write `=`; a type is given only to `const`, `param` and `tensor`"
         }
         "'" => "text is quoted by `\"`, and no field needs quotes",
-        "for" | "while" | "return" | "def" | "fn" | "lambda" => {
-            "a variant is described by fields such as `mask = …;`; there are no loops and no functions of your own"
+        "{" if expected.contains(&Rule::expr) => {
+            "write a block without `=`, as in `tile { block_q = 128; }`"
         }
         "attention" | "const" | "param" | "tensor" | "let" | "if" | "else" | "true" | "false"
         | "and" | "or" | "not"
@@ -196,8 +203,8 @@ fn help_for(token: Option<&str>, expected: &[Rule]) -> Option<String> {
     Some(help.to_owned())
 }
 
-/// What was expected, as a phrase.
-fn expectation(rules: &[Rule]) -> String {
+/// What was expected, as a phrase; `rule` is what was asked for.
+fn expectation(rules: &[Rule], rule: Rule) -> String {
     let mut names: BTreeSet<&'static str> = rules.iter().filter_map(|rule| name(*rule)).collect();
     // What could always follow an operand helps only where nothing else could.
     for extension in ["an operator", "`(`", "`[`"] {
@@ -210,7 +217,12 @@ fn expectation(rules: &[Rule]) -> String {
     }
     let names: Vec<&str> = names.into_iter().collect();
     match names.as_slice() {
-        [] => "something else".to_owned(),
+        [] => match rule {
+            Rule::lone_header => "`{`",
+            Rule::lone_piece | Rule::inline => "`,`",
+            _ => "the end of the text",
+        }
+        .to_owned(),
         [only] => (*only).to_owned(),
         [init @ .., last] => format!("{} or {last}", init.join(", ")),
     }

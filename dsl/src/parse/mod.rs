@@ -67,7 +67,7 @@ fn run<'t>(
             None => ast::File::default(),
         },
         Err(error) => {
-            let report = failures::explain(&error, text, 0, text.len(), file);
+            let report = failures::explain(&error, text, 0, text.len(), rule, file);
             builder.diagnostics.push(report);
             ast::File::default()
         }
