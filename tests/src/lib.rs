@@ -99,3 +99,42 @@ pub fn rendered() -> Vec<GeneratedFile> {
     }
     files
 }
+
+/// Parses, checks, plans and renders any text for every built-in target. The body of the fuzz target: whatever the
+/// text, nothing panics, errors have a help line, and what checks clean also prints and parses again.
+pub fn generate_anything(text: &str) {
+    let mut sources = SourceMap::new();
+    let file = sources.add("fuzz.fa", text);
+    let checked = check(&sources, file, &[]);
+    for found in &checked.diagnostics {
+        assert!(
+            !found.help.is_empty(),
+            "{} has no help: {}",
+            found.code,
+            found.message
+        );
+    }
+    if checked.diagnostics.iter().any(|found| found.is_error()) {
+        return;
+    }
+    let provenance = provenance(Path::new("fuzz.fa"), text);
+    for variant in &checked.variants {
+        for name in Target::built_in_names() {
+            match fa_codegen::plan(variant, &target(name)) {
+                Ok(planned) => {
+                    let files = fa_codegen::render(&planned.plan, &provenance);
+                    assert!(
+                        files.iter().all(|file| file.text.ends_with('\n')),
+                        "a file ends in the middle"
+                    );
+                }
+                Err(errors) => {
+                    assert!(
+                        errors.iter().all(|error| !error.help.is_empty()),
+                        "no help: {errors:?}"
+                    );
+                }
+            }
+        }
+    }
+}
