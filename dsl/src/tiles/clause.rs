@@ -181,19 +181,19 @@ impl Clause {
     pub(super) fn limits(&self, exprs: &mut Exprs) -> (ExprId, ExprId) {
         let (q_low, q_high) = self.query_box(exprs);
         let (zero, kv_len) = (exprs.int(0), exprs.var(Var::KvLen));
-        let mut begin = tighter(exprs, Binary::Max, zero, self.kv_least);
-        if let Some(least) = self.ahead_least {
-            let first = exprs.binary(Binary::Add, q_low, least);
+        let band_first = self
+            .ahead_least
+            .map(|least| exprs.binary(Binary::Add, q_low, least));
+        let band_last = self
+            .ahead_most
+            .map(|most| exprs.binary(Binary::Add, q_high, most));
+        let mut begin = zero;
+        for first in [self.kv_least, band_first].into_iter().flatten() {
             begin = exprs.binary(Binary::Max, begin, first);
         }
         let mut end = kv_len;
         let mut may_be_negative = false;
-        for last in [
-            self.kv_most,
-            self.ahead_most
-                .map(|most| exprs.binary(Binary::Add, q_high, most)),
-        ] {
-            let Some(last) = last else { continue };
+        for last in [self.kv_most, band_last].into_iter().flatten() {
             let one = exprs.int(1);
             let past = exprs.binary(Binary::Add, last, one);
             may_be_negative |= !matches!(exprs.node(past), Node::Int(0..));
@@ -205,6 +205,22 @@ impl Clause {
         if may_be_negative {
             end = exprs.binary(Binary::Max, end, zero);
         }
+        let open = self.limits_are_ordered(exprs, (q_low, q_high), (band_first, band_last));
+        // A closed clause must not widen the hull of the others.
+        (
+            exprs.select(open, begin, kv_len),
+            exprs.select(open, end, zero),
+        )
+    }
+
+    /// Bool: the conditions hold, and every lower limit lies below every upper one. (The ends of a band do where
+    /// the band and the rows are not empty.)
+    fn limits_are_ordered(
+        &self,
+        exprs: &mut Exprs,
+        (q_low, q_high): (ExprId, ExprId),
+        (band_first, band_last): (Option<ExprId>, Option<ExprId>),
+    ) -> ExprId {
         let mut open = exprs.bool(true);
         for condition in &self.conditions {
             open = exprs.and(open, *condition);
@@ -212,14 +228,17 @@ impl Clause {
         if self.q_least.is_some() || self.q_most.is_some() {
             open = and_le(exprs, open, q_low, q_high);
         }
-        if let (Some(least), Some(most)) = (self.ahead_least, self.ahead_most) {
-            open = and_le(exprs, open, least, most);
+        for (low, high) in [
+            (self.ahead_least, self.ahead_most),
+            (self.kv_least, self.kv_most),
+            (self.kv_least, band_last),
+            (band_first, self.kv_most),
+        ] {
+            if let (Some(low), Some(high)) = (low, high) {
+                open = and_le(exprs, open, low, high);
+            }
         }
-        // A closed clause must not widen the hull of the others.
-        (
-            exprs.select(open, begin, kv_len),
-            exprs.select(open, end, zero),
-        )
+        open
     }
 
     /// The tile's query rows, cut by the clause.
