@@ -9,7 +9,9 @@ use super::functions::{self, Emitted, Source};
 use super::launch;
 use super::layout::{self, ALIGNMENT, LANES};
 use super::names::snake_case;
-use super::view::{Elements, Field, LevelView, QueryView, RoundFunction, RoundView, Uses, View};
+use super::view::{
+    Elements, Field, HalfView, LevelView, QueryView, RoundFunction, RoundView, Uses, View,
+};
 use crate::Provenance;
 
 /// Assembles the view of a plan.
@@ -117,6 +119,7 @@ fn imports(intrinsics: bool) -> Vec<String> {
         "use std::arch::x86_64::*;",
     ];
     let common = [
+        "use std::array;",
         "use std::ffi::c_void;",
         "use std::mem::offset_of;",
         "use std::ops::Range;",
@@ -250,6 +253,24 @@ fn uses(emitted: &Emitted) -> Uses {
     }
 }
 
+const HALF_512: HalfView = HalfView {
+    lanes: 16,
+    load: "_mm512_loadu_ps",
+    store: "_mm512_storeu_ps",
+    load_halves: "_mm256_loadu_si256",
+    widen: "_mm512_cvtph_ps",
+    narrow: "_mm512_cvtps_ph",
+};
+
+const HALF_256: HalfView = HalfView {
+    lanes: 8,
+    load: "_mm256_loadu_ps",
+    store: "_mm256_storeu_ps",
+    load_halves: "_mm_loadu_si128",
+    widen: "_mm256_cvtph_ps",
+    narrow: "_mm256_cvtps_ph",
+};
+
 fn levels(plan: &Plan) -> Vec<LevelView> {
     let wide = |cols: u32, limit: u32| {
         if cols.is_multiple_of(limit) {
@@ -274,6 +295,7 @@ fn levels(plan: &Plan) -> Vec<LevelView> {
                 .collect(),
             function: function.to_owned(),
             fused: true,
+            half: if columns > 16 { HALF_512 } else { HALF_256 },
             score_columns: score(columns),
             value_columns: value(columns),
         };
@@ -298,6 +320,7 @@ fn levels(plan: &Plan) -> Vec<LevelView> {
             other_features: Vec::new(),
             function: "run_tasks".to_owned(),
             fused: false,
+            half: HALF_256,
             score_columns: 8,
             value_columns: 8,
         },

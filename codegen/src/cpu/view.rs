@@ -218,10 +218,29 @@ pub(super) struct LevelView {
     pub(super) function: String,
     /// Whether sums are.fused always.
     pub(super) fused: bool,
+    /// Intrinsics that convert halves; those of `Portable` are not printed.
+    pub(super) half: HalfView,
     /// Columns of the score micro-kernel.
     pub(super) score_columns: u32,
     /// Columns of the value micro-kernel.
     pub(super) value_columns: u32,
+}
+
+/// Names of intrinsics that convert halves, a register at a time.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct HalfView {
+    /// Elements of a register of single precision.
+    pub(super) lanes: u32,
+    /// Loads single precision.
+    pub(super) load: &'static str,
+    /// Stores single precision.
+    pub(super) store: &'static str,
+    /// Loads as many halves.
+    pub(super) load_halves: &'static str,
+    /// Halves to single precision.
+    pub(super) widen: &'static str,
+    /// Single precision to halves.
+    pub(super) narrow: &'static str,
 }
 
 /// How queries are loaded.
