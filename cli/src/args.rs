@@ -258,6 +258,10 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "VARIANT")]
     pub(crate) name: Option<String>,
 
+    /// Folder that receives the emitted files of every backend
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) source: SourceArgs,
 }

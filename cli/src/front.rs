@@ -23,13 +23,15 @@ pub(crate) struct Loaded {
     pub(crate) provenance: Provenance,
 }
 
-/// Reads and checks a file; findings are reported at once.
+/// Reads and checks a file; findings are reported at once. Where one variant is meant, notes about the others are
+/// left out.
 ///
 /// # Errors
 /// The file cannot be read, which is wrong usage.
 pub(crate) fn load(
     path: &Path,
     args: &SourceArgs,
+    name: Option<&str>,
     session: &mut Session,
 ) -> anyhow::Result<Loaded> {
     let text = fs_err::read_to_string(path).map_err(|error| Usage(error.to_string()))?;
@@ -53,13 +55,30 @@ pub(crate) fn load(
         .collect();
     let checked = check::check(&sources, file, &defines);
     session.next_file();
-    session.report(&sources, checked.diagnostics)?;
+    let of_others = |found: &Diagnostic| {
+        name.is_some_and(|name| is_note_of_other(found, &checked.variants, name))
+    };
+    session.report(
+        &sources,
+        checked
+            .diagnostics
+            .into_iter()
+            .filter(|found| !of_others(found)),
+    )?;
     Ok(Loaded {
         sources,
         file,
         variants: checked.variants,
         provenance,
     })
+}
+
+/// Whether this is a note that marks the name of another variant.
+fn is_note_of_other(found: &Diagnostic, variants: &[Variant], name: &str) -> bool {
+    let marked = variants
+        .iter()
+        .find(|variant| found.span() == Some(variant.name.span));
+    found.severity == Severity::Note && marked.is_some_and(|variant| variant.name.value != name)
 }
 
 impl Loaded {

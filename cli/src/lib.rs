@@ -4,6 +4,7 @@
 mod args;
 mod commands;
 mod diagnostics;
+mod emitted;
 mod front;
 mod session;
 mod table;

@@ -2,13 +2,18 @@
 
 use std::fmt;
 use std::io::{self, Write};
+use std::time::Duration;
 
 use fa_dsl::diagnostic::{Diagnostic, Severity};
 use fa_dsl::span::SourceMap;
+use indicatif::ProgressBar;
 use serde_json::Value;
 
 use crate::args::{Format, SourceArgs};
 use crate::diagnostics;
+
+/// How often a line of progress is drawn anew.
+const TICK: Duration = Duration::from_millis(100);
 
 /// How a command ended that was able to do its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,6 +165,18 @@ impl Session {
     pub(crate) fn complain(&mut self, error: &anyhow::Error) {
         // Nothing is left to do where the terminal itself fails.
         let _ = writeln!(self.err, "error: {error:#}");
+    }
+
+    /// A line that says what goes on, on the standard error stream where that is a terminal; hidden elsewhere.
+    pub(crate) fn progress(&self, message: String) -> ProgressBar {
+        let progress = if self.is_json() {
+            ProgressBar::hidden()
+        } else {
+            ProgressBar::new_spinner()
+        };
+        progress.set_message(message);
+        progress.enable_steady_tick(TICK);
+        progress
     }
 
     /// Prints text as it is.

@@ -290,3 +290,15 @@ fn mask_tiles_are_counted_as_the_language_says() {
         );
     }
 }
+
+#[test]
+fn notes_about_other_variants_are_left_out() {
+    let text = TWO.replace(" allow = [FA103];", "");
+    let folder = Folder::with("two.fa", &text);
+    let run = folder.run(&["explain", "two.fa", "--name", "causal"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stderr.contains("`causal` takes every sequence"));
+    assert!(!run.stderr.contains("`plain` takes every sequence"));
+    let run = folder.run(&["explain", "two.fa"]);
+    assert!(run.stderr.contains("`plain` takes every sequence"));
+}

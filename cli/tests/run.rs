@@ -176,9 +176,14 @@ fn the_cpu_backend_agrees_and_verification_says_so() {
         .map(|(a, b)| (a - b).abs())
         .fold(0.0, f64::max);
     assert!(largest < 1e-5, "{largest}");
-    let run = folder.run(&["verify", "two.fa", "--target", "cpu", "--format", "json"]);
+    let verify = ["verify", "two.fa", "--target", "cpu", "--name", "causal"];
+    let run = folder.run(&[&verify[..], &["-o", "out", "--format", "json"]].concat());
     assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
     let json = run.json();
     assert_eq!(json["failed"], 0);
-    assert!(json["rows"].as_array().expect("a list").len() >= 10);
+    let rows = json["rows"].as_array().expect("a list");
+    assert!(rows.len() >= 10);
+    let largest = rows.iter().filter_map(|row| row["shape"]["kv_len"].as_u64());
+    assert_eq!(largest.max(), Some(1024));
+    assert_eq!(folder.files_in("out"), ["causal_cpu.rs"]);
 }

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::kernel::{Backend, Kernel};
 use crate::reference;
 
-pub use case::{Case, Shape, shapes};
+pub use case::{Case, Shape, large, shapes};
 
 /// What is allowed beside the naive kernel's error, as a share of the largest result.
 const OUT_SHARE: f64 = 1e-6;
@@ -83,22 +83,26 @@ pub fn compare(variant: &Variant, kernels: &[&Kernel], case: &Case) -> Result<Ve
     Ok(rows)
 }
 
-/// Verifies kernels of one variant on all of [`shapes`], with a training launch where dropout may act.
+/// Verifies kernels of one variant on all of [`shapes`] and on the [`large`] shape of each backend, with a training
+/// launch where dropout may act. Each row is shown as it is found.
 ///
 /// # Errors
 /// [`Error::Launch`] where the checks refuse every case. A backend that fails is a row that does not pass.
-pub fn verify(variant: &Variant, kernels: &[&Kernel]) -> Result<Vec<Row>> {
+pub fn verify(
+    variant: &Variant,
+    kernels: &[&Kernel],
+    mut found: impl FnMut(&Row),
+) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     let mut refused = None;
-    let trainings: &[bool] = match variant.dropout {
-        Some(_) => &[false, true],
-        None => &[false],
-    };
-    for (index, shape) in shapes(variant).into_iter().enumerate() {
-        for training in trainings {
+    for (index, (shape, kernels)) in launches(variant, kernels).into_iter().enumerate() {
+        for training in trainings(variant) {
             let case = Case::random(variant, shape, index as u64, *training);
-            match compare(variant, kernels, &case) {
-                Ok(found) => rows.extend(found),
+            match compare(variant, &kernels, &case) {
+                Ok(measured) => {
+                    measured.iter().for_each(&mut found);
+                    rows.extend(measured);
+                }
                 // Some variants need q_len <= kv_len, which an edge does not have.
                 Err(error @ Error::Launch(_)) => refused = Some(error),
                 Err(error) => return Err(error),
@@ -109,6 +113,26 @@ pub fn verify(variant: &Variant, kernels: &[&Kernel]) -> Result<Vec<Row>> {
         Some(error) if rows.is_empty() => Err(error),
         _ => Ok(rows),
     }
+}
+
+fn trainings(variant: &Variant) -> &'static [bool] {
+    match variant.dropout {
+        Some(_) => &[false, true],
+        None => &[false],
+    }
+}
+
+/// The shapes of a verification, each with the kernels that it is for.
+fn launches<'k>(variant: &Variant, kernels: &[&'k Kernel]) -> Vec<(Shape, Vec<&'k Kernel>)> {
+    let edges = shapes(variant).into_iter();
+    let mut launches: Vec<_> = edges.map(|shape| (shape, kernels.to_vec())).collect();
+    for kernel in kernels {
+        let Some(shape) = large(variant, kernel.backend()) else {
+            continue;
+        };
+        launches.push((shape, vec![*kernel]));
+    }
+    launches
 }
 
 /// Errors of O and LSE; outputs are filled with NaN beforehand, so that what is not written shows.

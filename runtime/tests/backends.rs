@@ -39,7 +39,7 @@ fn target(name: &str) -> Target {
 }
 
 fn assert_verified(kernel: &Kernel) {
-    let rows = verify::verify(kernel.variant(), &[kernel]).expect("cases are legal");
+    let rows = verify::verify(kernel.variant(), &[kernel], |_| {}).expect("cases are legal");
     let failed: Vec<_> = rows.iter().filter(|row| !row.pass).collect();
     assert!(failed.is_empty(), "{failed:#?}");
     assert!(rows.len() >= 8);

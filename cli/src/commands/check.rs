@@ -12,7 +12,7 @@ use crate::targets;
 pub(crate) fn run(args: &CheckArgs, session: &mut Session) -> anyhow::Result<Outcome> {
     session.configure(&args.source);
     let given = targets::parse_all(&args.target)?;
-    let loaded = front::load(&args.file, &args.source, session)?;
+    let loaded = front::load(&args.file, &args.source, None, session)?;
     if !session.failed() {
         let variants: Vec<_> = loaded.variants.iter().collect();
         targets::plan_all(&loaded, &variants, &given, session)?;

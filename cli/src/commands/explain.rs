@@ -20,7 +20,12 @@ pub(crate) fn run(args: &ExplainArgs, session: &mut Session) -> anyhow::Result<O
         return explain_code(&args.subject, session);
     }
     let given = targets::parse_all(&args.target)?;
-    let loaded = front::load(Path::new(&args.subject), &args.source, session)?;
+    let loaded = front::load(
+        Path::new(&args.subject),
+        &args.source,
+        args.name.as_deref(),
+        session,
+    )?;
     if session.failed() {
         return Ok(session.finish(json!({ "plans": [] }))?);
     }

@@ -1,14 +1,12 @@
 //! `fa-gen FILE… -o DIR`: emitted files, all of them or none.
 
-use std::collections::BTreeMap;
-
-use anyhow::Context;
 use fa_codegen::GeneratedFile;
 use fa_dsl::parse;
 use fa_targets::{Target, TargetKind};
 use serde_json::json;
 
 use crate::args::{Emit, GenerateArgs};
+use crate::emitted::Emitted;
 use crate::front::{self, Loaded};
 use crate::session::{Outcome, Session, Usage};
 use crate::targets::{self, Job};
@@ -20,10 +18,10 @@ pub(crate) fn run(args: &GenerateArgs, session: &mut Session) -> anyhow::Result<
         return Err(Usage("no output folder given; add -o DIR".to_owned()).into());
     };
     let given = targets::parse_all(&args.target)?;
-    let mut files: BTreeMap<String, String> = BTreeMap::new();
+    let mut files = Emitted::default();
     let mut kinds_used: Vec<TargetKind> = Vec::new();
     for path in &args.files {
-        let loaded = front::load(path, &args.source, session)?;
+        let loaded = front::load(path, &args.source, None, session)?;
         let variants: Vec<_> = loaded.variants.iter().collect();
         let jobs = if session.failed() {
             Vec::new()
@@ -32,21 +30,14 @@ pub(crate) fn run(args: &GenerateArgs, session: &mut Session) -> anyhow::Result<
         };
         kinds_used.extend(jobs.iter().map(|job| job.target.kind));
         for file in render(&loaded, &jobs, &args.emit)? {
-            add(&mut files, file)?;
+            files.add(file)?;
         }
     }
     if session.failed() {
         return Ok(session.finish(json!({ "files": [] }))?);
     }
     check_emit(&args.emit, &kinds_used)?;
-    fs_err::create_dir_all(output)?;
-    let mut written = Vec::with_capacity(files.len());
-    for (path, text) in &files {
-        let path = output.join(path);
-        write(&path, text)?;
-        session.say(path.display())?;
-        written.push(path.display().to_string());
-    }
+    let written = files.write(output, session)?;
     Ok(session.finish(json!({ "files": written }))?)
 }
 
@@ -108,31 +99,4 @@ fn check_emit(emit: &[Emit], kinds: &[TargetKind]) -> Result<(), Usage> {
         }
     }
     Ok(())
-}
-
-fn add(files: &mut BTreeMap<String, String>, file: GeneratedFile) -> Result<(), Usage> {
-    match files.get(&file.path) {
-        // Files that belong to a target rather than a variant come with each of its kernels.
-        Some(text) if *text == file.text => Ok(()),
-        Some(_) => Err(Usage(format!(
-            "two inputs emit different files `{}`; generate them into different folders",
-            file.path
-        ))),
-        None => {
-            files.insert(file.path, file.text);
-            Ok(())
-        }
-    }
-}
-
-/// Writes a file unless it has that text already, so that builds downstream stay fresh.
-fn write(path: &std::path::Path, text: &str) -> anyhow::Result<()> {
-    if fs_err::read(path).is_ok_and(|old| old == text.as_bytes()) {
-        return Ok(());
-    }
-    if let Some(folder) = path.parent() {
-        fs_err::create_dir_all(folder)?;
-    }
-    fa_runtime::write_atomically(path, text.as_bytes())
-        .with_context(|| format!("cannot write {}", path.display()))
 }

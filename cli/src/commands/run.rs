@@ -22,7 +22,7 @@ const DEFAULT_ASCEND: &str = "ascend910b";
 /// Runs a variant.
 pub(crate) fn run(args: &RunArgs, session: &mut Session) -> anyhow::Result<Outcome> {
     session.configure(&args.source);
-    let loaded = front::load(&args.file, &args.source, session)?;
+    let loaded = front::load(&args.file, &args.source, args.name.as_deref(), session)?;
     if session.failed() {
         return Ok(session.finish(json!({}))?);
     }

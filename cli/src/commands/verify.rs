@@ -1,14 +1,15 @@
 //! `fa-gen verify`: every backend against the f64 reference.
 
 use fa_dsl::variant::Variant;
-use fa_runtime::verify::{self, Row};
+use fa_runtime::verify::{self, Row, Shape};
 use fa_runtime::{Backend, Error, Kernel, Runtime};
 use fa_targets::Target;
 use serde_json::json;
 
 use crate::args::VerifyArgs;
+use crate::emitted::Emitted;
 use crate::front::{self, Loaded};
-use crate::session::{Outcome, Session};
+use crate::session::{Outcome, Session, Usage};
 use crate::table::Table;
 use crate::targets;
 
@@ -19,17 +20,30 @@ const ONE_PER_BACKEND: [&str; 2] = ["cpu", "ascend910b"];
 pub(crate) fn run(args: &VerifyArgs, session: &mut Session) -> anyhow::Result<Outcome> {
     session.configure(&args.source);
     let given = targets::parse_all(&args.target)?;
-    let loaded = front::load(&args.file, &args.source, session)?;
+    let loaded = front::load(&args.file, &args.source, args.name.as_deref(), session)?;
     if session.failed() {
         return Ok(session.finish(json!({ "rows": [] }))?);
     }
     let runtime = Runtime::from_env()?;
     let mut rows: Vec<Row> = Vec::new();
     let mut skipped = Vec::new();
+    let mut compiled: Vec<(&Variant, Vec<Kernel>)> = Vec::new();
     for variant in loaded.filtered(args.name.as_deref())? {
+        let progress = session.progress(format!("compiling {}", variant.name.value));
         let kernels = kernels(&runtime, &loaded, variant, &given, &mut skipped, session)?;
+        progress.finish_and_clear();
+        compiled.push((variant, kernels));
+    }
+    let files = match &args.output {
+        Some(folder) => emitted(&loaded, &compiled)?.write(folder, session)?,
+        None => Vec::new(),
+    };
+    for (variant, kernels) in &compiled {
         let kernels: Vec<&Kernel> = kernels.iter().collect();
-        match verify::verify(variant, &kernels) {
+        let progress = session.progress(variant.name.value.clone());
+        let verified = verify::verify(variant, &kernels, |row| progress.set_message(doing(row)));
+        progress.finish_and_clear();
+        match verified {
             Ok(found) => rows.extend(found),
             Err(Error::Launch(faults)) => session.report(&loaded.sources, faults)?,
             Err(error) => return Err(error.into()),
@@ -50,6 +64,7 @@ pub(crate) fn run(args: &VerifyArgs, session: &mut Session) -> anyhow::Result<Ou
     let outcome = session.finish(json!({
         "rows": rows,
         "skipped": skipped,
+        "files": files,
         "failed": failures,
     }))?;
     let nothing = rows.is_empty();
@@ -58,6 +73,33 @@ pub(crate) fn run(args: &VerifyArgs, session: &mut Session) -> anyhow::Result<Ou
     } else {
         outcome
     })
+}
+
+/// What the line of progress says after a launch.
+fn doing(row: &Row) -> String {
+    let Shape {
+        heads,
+        q_len,
+        kv_len,
+        ..
+    } = row.shape;
+    format!(
+        "{} on {}: {heads} heads, {q_len} x {kv_len}",
+        row.variant,
+        row.backend.name()
+    )
+}
+
+/// The emitted files of all kernels.
+fn emitted(loaded: &Loaded, compiled: &[(&Variant, Vec<Kernel>)]) -> Result<Emitted, Usage> {
+    let mut files = Emitted::default();
+    let plans = compiled
+        .iter()
+        .flat_map(|(_, kernels)| kernels.iter().filter_map(Kernel::plan));
+    for file in plans.flat_map(|plan| fa_codegen::render(plan, &loaded.provenance)) {
+        files.add(file)?;
+    }
+    Ok(files)
 }
 
 /// Kernels of a variant. A target that was asked for must work; one that stands for its backend may be skipped.

@@ -7,6 +7,7 @@ use fa_dsl::variant::{Dtype, Layout, Size, Tensor as Declared, Variant};
 use serde::Serialize;
 
 use super::random::Random;
+use crate::kernel::Backend;
 use crate::launch::{Arguments, LaunchSizes, Outputs, PackedLengths, lse_shape, output_shape};
 use crate::tensor::Tensor;
 
@@ -71,6 +72,30 @@ pub fn shapes(variant: &Variant) -> Vec<Shape> {
             kv_len,
         })
         .to_vec()
+}
+
+/// A size of real work, as far as a backend is quick enough: eight heads of 1024 x 1024 on the CPU, one head of
+/// 512 x 512 where the emulator interprets each instruction. Heads are those of the file, and lengths shrink where
+/// there are more.
+pub fn large(variant: &Variant, backend: Backend) -> Option<Shape> {
+    let (heads, len): (u32, u32) = match backend {
+        Backend::Reference => return None,
+        Backend::Cpu => (8, 1024),
+        Backend::Ascend => (1, 512),
+    };
+    let kv_heads = variant.kv_heads.or(variant.heads).unwrap_or(heads.min(2));
+    let declared = variant
+        .heads
+        .unwrap_or(kv_heads.max(heads / kv_heads * kv_heads));
+    let shorter = (f64::from(heads) / f64::from(declared.max(heads))).sqrt();
+    let len = (f64::from(len) * shorter) as usize;
+    Some(Shape {
+        batch: 1,
+        heads: declared as usize,
+        kv_heads: kv_heads as usize,
+        q_len: len,
+        kv_len: len,
+    })
 }
 
 impl Case {
