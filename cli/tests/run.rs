@@ -183,7 +183,9 @@ fn the_cpu_backend_agrees_and_verification_says_so() {
     assert_eq!(json["failed"], 0);
     let rows = json["rows"].as_array().expect("a list");
     assert!(rows.len() >= 10);
-    let largest = rows.iter().filter_map(|row| row["shape"]["kv_len"].as_u64());
+    let largest = rows
+        .iter()
+        .filter_map(|row| row["shape"]["kv_len"].as_u64());
     assert_eq!(largest.max(), Some(1024));
     assert_eq!(folder.files_in("out"), ["causal_cpu.rs"]);
 }

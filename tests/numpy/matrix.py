@@ -28,7 +28,9 @@ MASKS = {
     "prefix": ("mask = causal || prefix(7);", lambda q, k: (k <= q) | (k < 7)),
     "predicate": ("mask = (q_pos * 3 + kv_pos) % 7 < 4;", lambda q, k: (q * 3 + k) % 7 < 4),
 }
-FACTORS = [Q_LENS, KV_LENS, HEAD_DIMS, GROUPS, list(MASKS)]
+# Standard normal; NaN in all that no query may see; scores near +-1e4.
+DATA = ["normal", "poisoned", "large"]
+FACTORS = [Q_LENS, KV_LENS, HEAD_DIMS, GROUPS, list(MASKS), DATA]
 
 
 def pairwise():
@@ -54,14 +56,18 @@ def source(mask, head_dim):
     return f"attention t {{ head_dim = {head_dim}; precision = mixed; {MASKS[mask][0]} }}\n"
 
 
+def attended(mask, q_len, kv_len):
+    """Which pairs the mask lets through."""
+    shift = 0 if mask == "causal_top_left" else kv_len - q_len
+    q_pos, kv_pos = np.arange(q_len)[:, None] + shift, np.arange(kv_len)[None, :]
+    return np.broadcast_to(MASKS[mask][1](q_pos, kv_pos), (q_len, kv_len))
+
+
 def reference(q, k, v, mask, head_dim):
     """Scaled, masked softmax and its weighted sum; O and LSE in f64."""
     group = q.shape[1] // k.shape[1]
     k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
-    q_len, kv_len = q.shape[2], k.shape[2]
-    shift = 0 if mask == "causal_top_left" else kv_len - q_len
-    q_pos, kv_pos = np.arange(q_len)[:, None] + shift, np.arange(kv_len)[None, :]
-    keep = np.broadcast_to(MASKS[mask][1](q_pos, kv_pos), (q_len, kv_len))
+    keep = attended(mask, q.shape[2], k.shape[2])
     score = np.where(keep, np.einsum("bhqd,bhkd->bhqk", q, k) / np.sqrt(head_dim), -np.inf)
     top = score.max(axis=-1, keepdims=True)
     weight = np.where(keep, np.exp(score - np.where(np.isfinite(top), top, 0.0)), 0.0)
@@ -73,17 +79,29 @@ def reference(q, k, v, mask, head_dim):
     return out, lse
 
 
+def inputs(row):
+    """Clean q, k, v, and which keys no query may see."""
+    q_len, kv_len, head_dim, group, mask, data = row
+    rng = np.random.default_rng([q_len, kv_len, head_dim, group])
+    shapes = {"q": (1, group, q_len, head_dim), "k": (1, 1, kv_len, head_dim), "v": (1, 1, kv_len, head_dim)}
+    size = {"q": 100.0, "k": 100.0, "v": 1.0} if data == "large" else {"q": 1.0, "k": 1.0, "v": 1.0}
+    tensors = {name: (size[name] * rng.standard_normal(shape)).astype(np.float16) for name, shape in shapes.items()}
+    unseen = ~attended(mask, q_len, kv_len).any(axis=0)
+    return tensors, unseen
+
+
 def check(fa_gen, work, row, backend):
     """One launch; returns what is wrong with it, or None."""
-    q_len, kv_len, head_dim, group, mask = row
-    folder = work / f"{backend}_{mask}_{head_dim}_{group}_{q_len}_{kv_len}"
+    q_len, kv_len, head_dim, group, mask, data = row
+    folder = work / f"{backend}_{mask}_{head_dim}_{group}_{q_len}_{kv_len}_{data}"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "t.fa").write_text(source(mask, head_dim))
-    rng = np.random.default_rng(abs(hash(row[:4])) % 2**32)
-    shapes = {"q": (1, group, q_len, head_dim), "k": (1, 1, kv_len, head_dim), "v": (1, 1, kv_len, head_dim)}
-    tensors = {name: rng.standard_normal(shape).astype(np.float16) for name, shape in shapes.items()}
+    tensors, unseen = inputs(row)
+    # A matrix unit multiplies a masked value by zero, so only the CPU may find NaN in v.
+    poisoned = {"cpu": "kv", "ascend": "k"}[backend] if data == "poisoned" else ""
     for name, tensor in tensors.items():
-        np.save(folder / f"{name}.npy", tensor)
+        stored = np.where(unseen[:, None], np.float16(np.nan), tensor) if name in poisoned else tensor
+        np.save(folder / f"{name}.npy", stored)
     command = [fa_gen, "run", "t.fa", "--q", "q.npy", "--k", "k.npy", "--v", "v.npy", "-o", "o.npy", "--lse", "lse.npy"]
     target = ["--backend", "ascend", "--target", "ascend910b"] if backend == "ascend" else ["--backend", "cpu"]
     done = subprocess.run(command + target, cwd=folder, capture_output=True, text=True, check=False)
@@ -98,9 +116,11 @@ def check(fa_gen, work, row, backend):
     error = np.abs(out - exact_out).max(initial=0.0)
     finite = np.isfinite(exact_lse)
     lse_error = np.abs(lse[finite] - exact_lse[finite]).max(initial=0.0)
-    # O is rounded to fp16, as are the probabilities on the way: a few units in the last place of its size.
+    # O is rounded to fp16, as are the probabilities on the way: a few units in the last place of its size. Scores
+    # are fp32, so those of 1e4 are known to a thousandth, and the probabilities with them.
     allowed = 3e-3 * max(np.abs(exact_out).max(initial=0.0), 1e-3)
-    if not (error <= allowed and lse_error <= 1e-4):
+    lse_allowed = 1e-4 + 1e-6 * np.abs(exact_lse[finite]).max(initial=0.0)
+    if not (error <= allowed and lse_error <= lse_allowed):
         return f"error {error:.2e} (allowed {allowed:.2e}), LSE error {lse_error:.2e}"
     return None
 
