@@ -144,7 +144,8 @@ impl Allocation {
         self.mark_defined(offset, len);
     }
 
-    fn mark_defined(&self, offset: usize, len: usize) {
+    /// Takes bytes for defined.
+    pub(crate) fn mark_defined(&self, offset: usize, len: usize) {
         // SAFETY: the callers checked the bounds.
         unsafe { self.shadow.add(offset).write_bytes(0, len) };
     }

@@ -4,6 +4,7 @@ use std::ffi::{CStr, c_char};
 
 use crate::device::StoreSite;
 use crate::local::Mem;
+use crate::order::Stamp;
 use crate::plan::{copy, cube, fixpipe, gather, load, reduce, select, vector};
 
 /// An execution pipe of a core.
@@ -70,6 +71,8 @@ pub(crate) struct Loc {
 
 // SAFETY: the pointers name constant strings of a library that outlives every launch of its kernels.
 unsafe impl Send for Loc {}
+// SAFETY: as above; nothing writes through them.
+unsafe impl Sync for Loc {}
 
 impl Loc {
     pub(crate) fn file(&self) -> String {
@@ -156,4 +159,8 @@ pub(crate) struct Instruction {
     /// What it touches; kept for ordering checks and timing, which read records and change nothing else.
     pub(crate) footprints: [Option<Footprint>; 4],
     pub(crate) action: Action,
+    /// What was certain when it was issued; `None` when order is not checked.
+    pub(crate) stamp: Option<Stamp>,
+    /// When it was issued, cycles.
+    pub(crate) issued: u64,
 }

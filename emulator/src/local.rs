@@ -55,7 +55,8 @@ impl Mem {
         })
     }
 
-    fn index(self) -> usize {
+    /// Position in [`Mem::LOCAL`].
+    pub(crate) fn index(self) -> usize {
         match self {
             Mem::Gm => unreachable!("global memory is not local to a core"),
             Mem::Ub => 0,

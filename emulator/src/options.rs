@@ -11,6 +11,11 @@ pub struct Options {
     pub target: Target,
     /// Errors after which a launch stops looking for more.
     pub max_errors: usize,
+    /// Whether accesses that nothing orders are reported (environment: `FA_EMU_HAZARDS=0` turns it off).
+    pub hazards: bool,
+    /// Whether the compiler is taken to insert the barriers between dependent vector instructions and the events
+    /// between scalar and vector unit (environment: `FA_EMU_AUTO_SYNC=1`). Off, as with `--cce-auto-sync=off`.
+    pub auto_sync: bool,
 }
 
 /// Why settings were refused.
@@ -42,6 +47,15 @@ const DEFAULT_MAX_ERRORS: usize = 20;
 /// Name of the environment variable that picks the chip.
 const TARGET_VARIABLE: &str = "FA_EMU_TARGET";
 
+/// Names of the environment variables that turn checks of order off, and that trust the compiler's.
+const HAZARDS_VARIABLE: &str = "FA_EMU_HAZARDS";
+const AUTO_SYNC_VARIABLE: &str = "FA_EMU_AUTO_SYNC";
+
+/// A variable that is 0 or something else; `None` when it is not set.
+fn switch(name: &str) -> Option<bool> {
+    std::env::var(name).ok().map(|value| value != "0")
+}
+
 static CURRENT: RwLock<Option<Options>> = RwLock::new(None);
 
 impl Options {
@@ -69,6 +83,8 @@ impl Options {
         Ok(Options {
             target,
             max_errors: DEFAULT_MAX_ERRORS,
+            hazards: switch(HAZARDS_VARIABLE).unwrap_or(true),
+            auto_sync: switch(AUTO_SYNC_VARIABLE).unwrap_or(false),
         })
     }
 }

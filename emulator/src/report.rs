@@ -31,6 +31,17 @@ pub struct Finding {
     pub file: String,
     /// Line in that file, from 1; 0 for host calls.
     pub line: u32,
+    /// The other place, where a finding is about two.
+    pub other: Option<Place>,
+}
+
+/// A line of a kernel's source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file, as the compiler was told.
+    pub file: String,
+    /// Line in that file, from 1.
+    pub line: u32,
 }
 
 impl fmt::Display for Finding {
@@ -42,6 +53,9 @@ impl fmt::Display for Finding {
         write!(f, "{word}[{}]: {} (emulated)", self.kind, self.message)?;
         if !self.file.is_empty() {
             write!(f, "\n  --> {}:{}", self.file, self.line)?;
+        }
+        if let Some(other) = &self.other {
+            write!(f, "\n  and: {}:{}", other.file, other.line)?;
         }
         if !self.core.is_empty() {
             write!(f, "\n  core: {}", self.core)?;

@@ -10,6 +10,7 @@ use crate::acl::code::{
 use crate::acl::process::{SYNC_BASE, require_device};
 use crate::acl::stream::{Stream, aclrtStream};
 use crate::device;
+use crate::experiment;
 use crate::launch::{self, Launch};
 use crate::options;
 
@@ -174,12 +175,15 @@ unsafe fn submit(
                 kernel_type: function.kernel.kernel_type,
                 overflow: stream.overflow(),
                 sync_base: SYNC_BASE,
+                experiment: experiment::current(),
                 blocks: num_blocks as usize,
                 entries: function.kernel.entries,
                 args: bytes,
             };
             let _keep_loaded = &function.binary;
-            stream.add(launch::run(launch));
+            let outcome = launch::run(launch);
+            stream.add(outcome.findings);
+            experiment::observed(outcome.observed);
             for base in copies {
                 device::free(base);
             }

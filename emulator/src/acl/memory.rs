@@ -278,6 +278,7 @@ fn undefined(
         help: "make the kernel define every byte that the host reads".to_owned(),
         file,
         line,
+        other: None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! One core: its memories, its registers, the queue of each pipe, and the one place where pipes advance.
 
 mod dispatch;
+mod queue;
 mod scalar;
 mod sync;
 
@@ -11,17 +12,23 @@ use fa_targets::Ascend;
 
 use crate::abi::{Code, RawRecord};
 use crate::core_model::dispatch::{pipe_of, plan_instruction};
-use crate::core_model::sync::{double_set, leftover};
-use crate::exec::{self, Machine, VectorState};
+use crate::core_model::queue::Raised;
+use crate::core_model::sync::leftover;
+use crate::exec::{Machine, VectorState};
+use crate::experiment::{Fault, Observed};
 use crate::instruction::{Action, FlagId, Instruction, Loc, Pipe};
 use crate::launch::{CoreKind, Shared};
 use crate::local::{self, Locals, Mem};
+use crate::order::{Race, Tracker};
 use crate::plan::vector::Footprints;
 use crate::plan::{Checked, Context, Registers};
 use crate::report::{Finding, Refusal, Severity};
 
 /// Thrown through kernel frames to stop a core; never seen by callers.
 pub(crate) struct Abort;
+
+/// Pipes of a core, the scalar unit included.
+pub(crate) const CORE_PIPES: usize = 7;
 
 /// A core in the middle of a kernel.
 pub(crate) struct Core {
@@ -31,7 +38,12 @@ pub(crate) struct Core {
     machine: Machine,
     registers: Registers,
     pipes: [VecDeque<Instruction>; 7],
-    flags: Box<[[[Option<Loc>; 8]; 7]; 7]>,
+    flags: Box<[[[Option<Raised>; 8]; 7]; 7]>,
+    /// Order of accesses; `None` when it is not checked.
+    order: Option<Tracker>,
+    observed: Observed,
+    /// State of the random numbers; `None` when instructions run as soon as they can.
+    random: Option<u64>,
     seq: u64,
     uses_tpipe: bool,
     aborting: bool,
@@ -60,8 +72,19 @@ impl Core {
             overflow: shared.overflow,
             ..Registers::default()
         };
+        let experiment = &shared.experiment;
+        let order = shared.options.hazards.then(|| {
+            let (count, block) = (shared.cores.len(), machine.block);
+            Tracker::new(index, count, block, shared.options.auto_sync)
+        });
+        let random = experiment
+            .seed
+            .map(|seed| (seed << 8 | index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         Core {
             index,
+            order,
+            random,
+            observed: Observed::default(),
             machine,
             registers,
             pipes: Default::default(),
@@ -110,7 +133,7 @@ impl Core {
             Code::CrossSet => self.cross_set(record, loc),
             Code::CrossWait => self.cross_wait(record, loc),
             Code::SyncAll => self.sync_all(record, loc),
-            Code::Read => self.read(record),
+            Code::Read => self.read(record, loc),
             Code::Write => self.write(record, loc),
             Code::Query => Ok(self.shared.query(self.index, record.p[0], self.seq)),
             Code::TPipe => self.tpipe(record),
@@ -174,85 +197,9 @@ impl Core {
             loc,
             footprints,
             action,
+            stamp: self.order.as_ref().map(Tracker::stamp),
+            issued: 0,
         }
-    }
-
-    /// Queues an instruction that touches no memory.
-    fn submit_sync(&mut self, pipe: Pipe, action: Action, loc: Loc) -> u64 {
-        let instruction = self.record_of(pipe, action, [None; 4], loc);
-        self.submit(instruction)
-    }
-
-    /// Queues an instruction and lets the pipes advance; returns its value if it ran at once.
-    fn submit(&mut self, instruction: Instruction) -> u64 {
-        let pipe = instruction.pipe;
-        if self.pipes[pipe.index()].is_empty() && self.ready(&instruction) {
-            let value = self.run(&instruction);
-            if matches!(instruction.action, Action::SetFlag(_)) {
-                self.advance();
-            }
-            return value;
-        }
-        self.pipes[pipe.index()].push_back(instruction);
-        self.advance();
-        0
-    }
-
-    fn ready(&self, instruction: &Instruction) -> bool {
-        match instruction.action {
-            Action::WaitFlag(flag) => self.token(flag).is_some(),
-            _ => true,
-        }
-    }
-
-    /// Runs the heads of all pipes in issue order for as long as any of them can.
-    fn advance(&mut self) {
-        while let Some(pipe) = self.next_pipe() {
-            let instruction = self.pipes[pipe.index()]
-                .pop_front()
-                .expect("the head is ready");
-            self.run(&instruction);
-        }
-    }
-
-    fn next_pipe(&self) -> Option<Pipe> {
-        Pipe::ALL
-            .into_iter()
-            .filter_map(|pipe| Some((pipe, self.pipes[pipe.index()].front()?)))
-            .filter(|(_, head)| self.ready(head))
-            .min_by_key(|(_, head)| head.seq)
-            .map(|(pipe, _)| pipe)
-    }
-
-    fn run(&mut self, instruction: &Instruction) -> u64 {
-        let (pipe, loc) = (instruction.pipe, instruction.loc);
-        match &instruction.action {
-            Action::SetFlag(flag) => {
-                if let Some(earlier) = self.token_mut(*flag).replace(loc) {
-                    let refusal = double_set(*flag, &earlier);
-                    self.refuse(pipe, loc, refusal);
-                }
-            }
-            Action::WaitFlag(flag) => *self.token_mut(*flag) = None,
-            Action::CrossSet { mode, flag } => {
-                if let Err(refusal) = self.shared.cross_set(self.index, *mode, *flag, loc) {
-                    self.refuse(pipe, loc, refusal);
-                }
-            }
-            action => match exec::execute(&mut self.machine, action, loc) {
-                Ok(value) => return value,
-                Err(refusal) => self.refuse(pipe, loc, refusal),
-            },
-        }
-        0
-    }
-
-    fn token(&self, flag: FlagId) -> Option<Loc> {
-        self.flags[flag.source.index()][flag.destination.index()][usize::from(flag.id)]
-    }
-
-    fn token_mut(&mut self, flag: FlagId) -> &mut Option<Loc> {
-        &mut self.flags[flag.source.index()][flag.destination.index()][usize::from(flag.id)]
     }
 
     /// Stops this core by unwinding through the kernel's frames.
@@ -313,6 +260,22 @@ impl Core {
         }
     }
 
+    /// Records races, once per pair of places in the launch.
+    fn report_races(&mut self, races: Vec<Race>) {
+        for race in races {
+            self.shared.add_race(&race);
+        }
+        if self.shared.too_many_errors() {
+            self.abort();
+        }
+    }
+
+    /// Whether a fault of this launch sits at a place.
+    fn fault_at(&self, loc: &Loc, find: impl Fn(&Fault, u32) -> bool) -> bool {
+        let fault = self.shared.experiment.fault.as_ref();
+        fault.is_some_and(|fault| find(fault, loc.line()))
+    }
+
     fn note(&mut self, pipe: Pipe, loc: Loc, refusal: Refusal) {
         self.record(Severity::Warning, pipe, loc, refusal);
     }
@@ -339,12 +302,14 @@ impl Core {
             help: refusal.help,
             file: loc.file(),
             line: loc.line(),
+            other: None,
         });
     }
 
     /// Checks what a kernel leaves behind when it returns.
     pub(crate) fn finish(&mut self) {
         self.advance();
+        self.shared.observed(std::mem::take(&mut self.observed));
         self.report_stuck("the kernel ends while a pipe still waits");
         for (source, destination) in Pipe::ALL
             .into_iter()
@@ -356,7 +321,7 @@ impl Core {
                     destination,
                     id,
                 };
-                if let Some(loc) = self.token(flag) {
+                if let Some(loc) = self.token(flag).as_ref().map(|raised| raised.loc) {
                     self.record(Severity::Error, source, loc, leftover(flag));
                 }
             }

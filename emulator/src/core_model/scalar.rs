@@ -13,7 +13,7 @@ use crate::plan::{self, AtomicOp, Checked, Context, Operand};
 use crate::report::Refusal;
 
 impl Core {
-    pub(super) fn read(&mut self, record: &RawRecord) -> Checked<u64> {
+    pub(super) fn read(&mut self, record: &RawRecord, loc: Loc) -> Checked<u64> {
         let (operand, footprint) = self.scalar_access(record, false)?;
         let place = plan::place(
             &Operand {
@@ -22,6 +22,7 @@ impl Core {
             },
             &footprint,
         )?;
+        self.order_scalar(&footprint, loc);
         let width = operand.width();
         let (bytes, shadow) = exec::read_place(&self.machine.locals, &place, 0, width);
         if shadow.iter().any(|&state| state != 0) {
@@ -50,6 +51,7 @@ impl Core {
             },
             &footprint,
         )?;
+        self.order_scalar(&footprint, loc);
         let width = operand.width();
         let bytes = record.scalar.to_le_bytes();
         exec::write_place(
@@ -61,6 +63,13 @@ impl Core {
             loc,
         );
         Ok(0)
+    }
+
+    fn order_scalar(&mut self, footprint: &Footprint, loc: Loc) {
+        if let Some(order) = &mut self.order {
+            let races = order.scalar(footprint, self.seq, loc, &self.shared.history);
+            self.report_races(races);
+        }
     }
 
     pub(super) fn scalar_access(

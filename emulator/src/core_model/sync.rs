@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use crate::abi::{Code, RawRecord};
 use crate::core_model::Core;
+use crate::experiment::Fault;
 use crate::instruction::{Action, FlagId, Loc, Pipe};
+use crate::order::{Token, Tracker};
 use crate::plan::Checked;
 use crate::report::{Refusal, Severity};
 
@@ -18,7 +20,8 @@ impl Core {
             .limits
             .clone()
             .expect("split-core targets have limits");
-        let id = record.p[2];
+        let other = self.fault_at(&loc, |fault, line| *fault == Fault::OtherId { line });
+        let id = record.p[2] ^ i64::from(other);
         if !(0..i64::from(limits.event_ids)).contains(&id) {
             return Err(Refusal::new(
                 "event-id",
@@ -60,6 +63,9 @@ impl Core {
             return Ok(self.submit_sync(pipe, Action::Barrier, loc));
         }
         self.drained("PipeBarrier<PIPE_ALL> waits for a pipe that cannot go on");
+        if let Some(order) = &mut self.order {
+            order.barrier_all();
+        }
         Ok(0)
     }
 
@@ -170,6 +176,7 @@ impl Core {
         self.require_cross("CrossCoreSetFlag")?;
         let flag = self.cross_flag(record, loc)?;
         let pipe = Pipe::from_raw(record.p[0]).expect("the headers pass pipes");
+        let pipe = self.other_pipe(pipe, &loc);
         let action = Action::CrossSet {
             mode: record.p[1] as u8,
             flag,
@@ -177,16 +184,35 @@ impl Core {
         Ok(self.submit_sync(pipe, action, loc))
     }
 
+    /// The pipe that a set names, unless a fault names another.
+    fn other_pipe(&self, pipe: Pipe, loc: &Loc) -> Pipe {
+        match self.shared.experiment.fault {
+            Some(Fault::OtherPipe { line, pipe: other }) if line == loc.line() => Pipe::ALL
+                .into_iter()
+                .find(|pipe| pipe.name() == other)
+                .unwrap_or(pipe),
+            _ => pipe,
+        }
+    }
+
     pub(super) fn cross_wait(&mut self, record: &RawRecord, loc: Loc) -> Checked<u64> {
         self.require_cross("CrossCoreWaitFlag")?;
         let flag = self.cross_flag(record, loc)?;
         self.seq += 1;
         let shared = Arc::clone(&self.shared);
-        if shared.wait_cross(self.index, flag, loc, self.blocked_pipes()) {
-            Ok(0)
-        } else {
-            self.abort()
+        if !shared.flag_is_up(self.index, flag) {
+            self.advance();
         }
+        let Some(token) = shared.wait_cross(self.index, flag, loc, self.blocked_pipes()) else {
+            self.abort()
+        };
+        if shared.experiment.observe {
+            self.observed.cross_waits.insert(loc.line());
+        }
+        if let (Some(order), Some(clock)) = (&mut self.order, &token.clock) {
+            order.acquire_all(clock);
+        }
+        Ok(0)
     }
 
     pub(super) fn sync_all(&mut self, record: &RawRecord, loc: Loc) -> Checked<u64> {
@@ -196,11 +222,17 @@ impl Core {
         self.drained("SyncAll waits for a pipe that cannot go on");
         self.seq += 1;
         let shared = Arc::clone(&self.shared);
-        if shared.wait_all(self.index, record.p[0] != 0, loc) {
-            Ok(0)
-        } else {
+        let token = Token {
+            clock: self.order.as_mut().map(Tracker::barrier_all),
+            time: 0,
+        };
+        let Some(token) = shared.wait_all(self.index, record.p[0] != 0, token, loc) else {
             self.abort()
+        };
+        if let (Some(order), Some(clock)) = (&mut self.order, &token.clock) {
+            order.acquire_all(clock);
         }
+        Ok(0)
     }
 }
 

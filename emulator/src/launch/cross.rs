@@ -2,6 +2,7 @@
 
 use crate::instruction::Loc;
 use crate::launch::{CoreInfo, CoreKind, Shared, State};
+use crate::order::Token;
 use crate::report::Refusal;
 
 impl Shared {
@@ -12,6 +13,7 @@ impl Shared {
         mode: u8,
         flag: u8,
         loc: Loc,
+        token: Token,
     ) -> Result<(), Refusal> {
         let most = self.counter_max();
         let mut state = self.lock();
@@ -20,31 +22,33 @@ impl Shared {
         let same_block = |core: &CoreInfo| core.block == me.block;
         if mode == 2 && me.kind == CoreKind::Aic {
             let targets = self.select(|core| same_block(core) && core.kind == CoreKind::Aiv);
-            return raise(&mut state, &targets, flag, most, self);
+            return raise(&mut state, &targets, flag, most, &token, self);
         }
         let pending = &mut state.flags[index].pending[usize::from(mode)][usize::from(flag)];
-        if *pending >= most {
+        if pending.len() >= most as usize {
             return Err(counter_full(flag, most, &me.name()));
         }
-        *pending += 1;
+        pending.push_back(token);
         let partners = self.select(|core| match mode {
             0 => core.kind == me.kind,
             _ => same_block(core) && core.kind == CoreKind::Aiv,
         });
         let slot = |state: &State, core: usize| {
-            state.flags[core].pending[usize::from(mode)][usize::from(flag)]
+            !state.flags[core].pending[usize::from(mode)][usize::from(flag)].is_empty()
         };
-        if !partners.iter().all(|&core| slot(&state, core) > 0) {
+        if !partners.iter().all(|&core| slot(&state, core)) {
             return Ok(());
         }
+        let mut token = Token::default();
         for &core in &partners {
-            state.flags[core].pending[usize::from(mode)][usize::from(flag)] -= 1;
+            let pending = &mut state.flags[core].pending[usize::from(mode)][usize::from(flag)];
+            token.join(&pending.pop_front().expect("every partner has set"));
         }
         let targets = match mode {
             2 => self.select(|core| same_block(core) && core.kind == CoreKind::Aic),
             _ => partners,
         };
-        raise(&mut state, &targets, flag, most, self)
+        raise(&mut state, &targets, flag, most, &token, self)
     }
 }
 
@@ -61,14 +65,15 @@ fn raise(
     targets: &[usize],
     flag: u8,
     most: u32,
+    token: &Token,
     shared: &Shared,
 ) -> Result<(), Refusal> {
     for &target in targets {
         let counter = &mut state.flags[target].counter[usize::from(flag)];
-        if *counter >= most {
+        if counter.len() >= most as usize {
             return Err(counter_full(flag, most, &shared.cores[target].name()));
         }
-        *counter += 1;
+        counter.push_back(token.clone());
     }
     Ok(())
 }

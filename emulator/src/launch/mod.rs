@@ -3,15 +3,20 @@
 mod cross;
 mod wait_graph;
 
+use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use crate::container::KernelType;
 use crate::core_model::{Abort, Core};
+use crate::device;
 use crate::dtype::Overflow;
+use crate::experiment::{Experiment, Observed};
 use crate::instruction::Loc;
 use crate::loader::Entry;
+use crate::local::Mem;
 use crate::options::Options;
+use crate::order::{self, History, Race, Token};
 use crate::report::{Finding, Severity};
 use crate::table;
 
@@ -65,9 +70,9 @@ enum Status {
 /// Cross-core counters of one core, per flag.
 #[derive(Clone, Debug, Default)]
 struct Flags {
-    counter: [u32; 16],
+    counter: [VecDeque<Token>; 16],
     /// Sets of this core that wait for its partners', per mode.
-    pending: [[u32; 16]; 3],
+    pending: [[VecDeque<Token>; 16]; 3],
     last_set: Option<(String, u32)>,
 }
 
@@ -77,6 +82,11 @@ struct State {
     flags: Vec<Flags>,
     /// Arrivals and generation of the barrier of all vector cores, and of all cores.
     barriers: [(usize, u64); 2],
+    /// What those who have arrived bring to the barrier, and what the last one let go.
+    barrier_tokens: [[Token; 2]; 2],
+    /// Races reported so far, by places.
+    races: HashSet<[(usize, i32); 2]>,
+    observed: Observed,
     findings: Vec<Finding>,
     errors: usize,
     /// A core has stopped early: the others stop at their next wait.
@@ -91,6 +101,9 @@ pub(crate) struct Shared {
     pub(crate) kernel_type: KernelType,
     pub(crate) overflow: Overflow,
     pub(crate) sync_base: u64,
+    pub(crate) experiment: Experiment,
+    /// Accesses to global memory.
+    pub(crate) history: Mutex<History>,
     blocks: usize,
     per_block: usize,
     entries: [Option<Entry>; 2],
@@ -106,6 +119,7 @@ pub(crate) struct Launch {
     pub(crate) kernel_type: KernelType,
     pub(crate) overflow: Overflow,
     pub(crate) sync_base: u64,
+    pub(crate) experiment: Experiment,
     pub(crate) blocks: usize,
     /// Entry points for the cube core and the vector core.
     pub(crate) entries: [Option<Entry>; 2],
@@ -134,14 +148,23 @@ fn cores_of(kernel_type: KernelType, blocks: usize) -> (Vec<CoreInfo>, usize) {
     (cores, usize::from(aic) + aiv)
 }
 
+/// What a launch leaves behind besides memory.
+pub(crate) struct Outcome {
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) observed: Observed,
+}
+
 /// Runs a launch to its end and returns what it found.
-pub(crate) fn run(launch: Launch) -> Vec<Finding> {
+pub(crate) fn run(launch: Launch) -> Outcome {
     let (cores, per_block) = cores_of(launch.kernel_type, launch.blocks);
     let state = State {
         running: None,
         status: vec![Status::Unstarted; cores.len()],
         flags: vec![Flags::default(); cores.len()],
         barriers: [(0, 0); 2],
+        barrier_tokens: Default::default(),
+        races: HashSet::new(),
+        observed: Observed::default(),
         findings: Vec::new(),
         errors: 0,
         stop: false,
@@ -152,6 +175,8 @@ pub(crate) fn run(launch: Launch) -> Vec<Finding> {
         kernel_type: launch.kernel_type,
         overflow: launch.overflow,
         sync_base: launch.sync_base,
+        experiment: launch.experiment,
+        history: Mutex::default(),
         blocks: launch.blocks,
         per_block,
         entries: launch.entries,
@@ -184,7 +209,10 @@ pub(crate) fn run(launch: Launch) -> Vec<Finding> {
         let leftovers = shared.leftovers(&state);
         state.findings.extend(leftovers);
     }
-    std::mem::take(&mut state.findings)
+    Outcome {
+        findings: std::mem::take(&mut state.findings),
+        observed: std::mem::take(&mut state.observed),
+    }
 }
 
 impl Shared {
@@ -196,6 +224,28 @@ impl Shared {
         let mut state = self.lock();
         state.errors += usize::from(finding.severity == Severity::Error);
         state.findings.push(finding);
+    }
+
+    /// Reports a race unless the same two places have been reported.
+    pub(crate) fn add_race(&self, race: &Race) {
+        if !self.lock().races.insert(race.key()) {
+            return;
+        }
+        let base = match race.mem {
+            Mem::Gm => device::find(race.bytes.start).map_or(0, |allocation| allocation.base()),
+            _ => 0,
+        };
+        self.add_finding(order::describe(race, &self.cores, base));
+    }
+
+    /// Adds what a core has observed.
+    pub(crate) fn observed(&self, observed: Observed) {
+        self.lock().observed.merge(observed);
+    }
+
+    /// Whether a wait for the flag would pass at once.
+    pub(crate) fn flag_is_up(&self, index: usize, flag: u8) -> bool {
+        !self.lock().flags[index].counter[usize::from(flag)].is_empty()
     }
 
     pub(crate) fn too_many_errors(&self) -> bool {
@@ -240,25 +290,30 @@ impl Shared {
             .collect()
     }
 
-    /// Waits for a flag and takes one count of it; false when the launch stops.
+    /// Waits for a flag and takes one count of it; `None` when the launch stops.
     pub(crate) fn wait_cross(
         self: &Arc<Self>,
         index: usize,
         flag: u8,
         loc: Loc,
         pipes: String,
-    ) -> bool {
+    ) -> Option<Token> {
         let mut state = self.lock();
         state = self.block(state, index, Wait::Flag { flag, loc, pipes });
         if state.stop {
-            return false;
+            return None;
         }
-        state.flags[index].counter[usize::from(flag)] -= 1;
-        true
+        state.flags[index].counter[usize::from(flag)].pop_front()
     }
 
-    /// Waits until all vector cores, or all cores, have arrived; false when the launch stops.
-    pub(crate) fn wait_all(self: &Arc<Self>, index: usize, aiv_only: bool, loc: Loc) -> bool {
+    /// Waits until all vector cores, or all cores, have arrived; `None` when the launch stops.
+    pub(crate) fn wait_all(
+        self: &Arc<Self>,
+        index: usize,
+        aiv_only: bool,
+        token: Token,
+        loc: Loc,
+    ) -> Option<Token> {
         let mut state = self.lock();
         let slot = usize::from(!aiv_only);
         let needed = if aiv_only {
@@ -271,9 +326,12 @@ impl Shared {
         };
         let generation = state.barriers[slot].1;
         state.barriers[slot].0 += 1;
+        state.barrier_tokens[slot][0].join(&token);
         if state.barriers[slot].0 == needed {
             state.barriers[slot] = (0, generation + 1);
-            return true;
+            let all = std::mem::take(&mut state.barrier_tokens[slot][0]);
+            state.barrier_tokens[slot][1] = all.clone();
+            return Some(all);
         }
         state = self.block(
             state,
@@ -284,7 +342,19 @@ impl Shared {
                 loc,
             },
         );
-        !state.stop
+        (!state.stop).then(|| state.barrier_tokens[slot][1].clone())
+    }
+
+    /// Lets another core run, if one can.
+    pub(crate) fn yield_baton(self: &Arc<Self>, index: usize) {
+        let mut state = self.lock();
+        state.status[index] = Status::Ready;
+        self.pass_baton(&mut state, Some(index));
+        while state.running != Some(index) {
+            state = self.wake[index]
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
     /// Gives the baton away until the wait is over or the launch stops.
@@ -453,6 +523,7 @@ impl Shared {
                 help: "report this as a defect of the emulator".to_owned(),
                 file: String::new(),
                 line: 0,
+                other: None,
             });
         }
         self.lock().stop = true;
@@ -461,7 +532,7 @@ impl Shared {
 
 fn satisfied(state: &State, index: usize, wait: &Wait) -> bool {
     match wait {
-        Wait::Flag { flag, .. } => state.flags[index].counter[usize::from(*flag)] > 0,
+        Wait::Flag { flag, .. } => !state.flags[index].counter[usize::from(*flag)].is_empty(),
         Wait::Barrier {
             aiv_only,
             generation,

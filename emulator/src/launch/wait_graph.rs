@@ -44,6 +44,7 @@ impl Shared {
                 .to_owned(),
             file: loc.file(),
             line: loc.line(),
+            other: None,
         });
     }
 
@@ -54,7 +55,7 @@ impl Shared {
                 let partial: Vec<String> = self
                     .select(|core| core.block == me.block)
                     .into_iter()
-                    .filter(|&core| state.flags[core].pending[2][usize::from(*flag)] > 0)
+                    .filter(|&core| !state.flags[core].pending[2][usize::from(*flag)].is_empty())
                     .map(|core| self.cores[core].name())
                     .collect();
                 let partial = if partial.is_empty() {
@@ -86,8 +87,8 @@ impl Shared {
         let mut findings = Vec::new();
         for (index, flags) in state.flags.iter().enumerate() {
             for flag in 0..16 {
-                let count = flags.counter[flag];
-                let pending: u32 = flags.pending.iter().map(|mode| mode[flag]).sum();
+                let count = flags.counter[flag].len();
+                let pending: usize = flags.pending.iter().map(|mode| mode[flag].len()).sum();
                 if count == 0 && pending == 0 {
                     continue;
                 }
@@ -128,6 +129,7 @@ impl Shared {
             help: "wait for every set before the kernel ends; a left-over count breaks the next kernel".to_owned(),
             file,
             line,
+            other: None,
         }
     }
 }

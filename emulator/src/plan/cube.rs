@@ -34,6 +34,8 @@ pub(crate) struct MmadPlan {
     /// Column blocks of the left operand in L0A.
     pub(crate) a_blocks: usize,
     pub(crate) gemv: bool,
+    /// So small that an accumulating product behind it overlaps with it in the unit.
+    pub(crate) overlaps: bool,
 }
 
 pub(super) fn fractal_bytes(context: &Context<'_>) -> usize {
@@ -101,6 +103,8 @@ pub(crate) fn plan_mmad(
         rows,
         a_blocks,
         gemv,
+        overlaps: m.div_ceil(rows) * n.div_ceil(rows)
+            < context.target.limits.mmad_overlap_fractals as usize,
     };
     Ok(Some((plan, prints)))
 }

@@ -68,10 +68,14 @@ pub(crate) fn kernel_path(file: &str) -> PathBuf {
         .join(file)
 }
 
-/// Device, once per thread.
+/// Device, once per thread. These kernels leave order inside the vector unit to the compiler.
 pub(crate) fn set_up() {
     // SAFETY: null is a documented argument; a second call is an error code.
     unsafe { acl::aclInit(ptr::null()) };
+    fa_emulator::set_options(fa_emulator::Options {
+        auto_sync: true,
+        ..fa_emulator::Options::default()
+    });
     assert_eq!(acl::aclrtSetDevice(0), 0);
 }
 

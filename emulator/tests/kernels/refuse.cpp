@@ -57,6 +57,8 @@ extern "C" __global__ __aicore__ void refuse_vector(GM_ADDR gm, int32_t which)
         case 25: {
             LocalTensor<float> fresh(TPosition::VECCALC, 163840, 256);
             Adds(a, fresh, 1.0f, 256);
+            SetFlag<HardEvent::V_MTE3>(0);
+            WaitFlag<HardEvent::V_MTE3>(0);
             DataCopy(g, a, 256); // garbage-stored
             break;
         }
@@ -107,8 +109,12 @@ extern "C" __global__ __aicore__ void refuse_cube(GM_ADDR gm, int32_t which)
     LoadData2DParams load(0, 1, 1, 0, 0, false, 0);
     FixpipeParamsV220 fix(16, 16, 16, 16, false);
     DataCopy(l1, g, nd);
+    SetFlag<HardEvent::MTE2_MTE1>(0);
+    WaitFlag<HardEvent::MTE2_MTE1>(0);
     LoadData(a, l1, load);
     LoadData(b, l1, load);
+    SetFlag<HardEvent::MTE1_M>(0);
+    WaitFlag<HardEvent::MTE1_M>(0);
     Mmad(c, a, b, MmadParams(16, 16, 16, 0, false, true));
     switch (which) {
         case 0: nd.srcDValue = 0; DataCopy(l1, g, nd); break; // nd-pitch
@@ -142,7 +148,12 @@ extern "C" __global__ __aicore__ void refuse_cube(GM_ADDR gm, int32_t which)
             break;
         }
         case 21: Mmad(c, a, b, MmadParams(100, 100, 16, 0, false, true)); break; // mmad-extent
-        case 22: Mmad(c[1024], a, b, MmadParams(16, 16, 16, 0, false, false)); Fixpipe(out, c[1024], fix); break; // garbage-accumulated
+        case 22:
+            Mmad(c[1024], a, b, MmadParams(16, 16, 16, 0, false, false)); // garbage-accumulated
+            SetFlag<HardEvent::M_FIX>(0);
+            WaitFlag<HardEvent::M_FIX>(0);
+            Fixpipe(out, c[1024], fix);
+            break;
         default: break;
     }
     PipeBarrier<PIPE_ALL>();

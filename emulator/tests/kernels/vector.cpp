@@ -87,6 +87,7 @@ private:
         Muls(doubled, x, static_cast<half>(2.0f), kTile);
         PipeBarrier<PIPE_V>();
         Add(z, doubled, y, kTile);
+        PipeBarrier<PIPE_V>(); // the next tile writes `doubled` again
         zQue_.EnQue(z);
         xQue_.FreeTensor(x);
         yQue_.FreeTensor(y);
@@ -129,6 +130,8 @@ public:
     }
     __aicore__ inline void Store()
     {
+        SetFlag<HardEvent::S_MTE3>(0);
+        WaitFlag<HardEvent::S_MTE3>(0);
         SetFlag<HardEvent::V_MTE3>(0);
         WaitFlag<HardEvent::V_MTE3>(0);
         DataCopy(outGm, z_, kRound);

@@ -1,0 +1,114 @@
+//! Launches that differ from the plain one: a fault put in on purpose, completion in random order, no data.
+//!
+//! For tests of kernels and of the checks themselves. A fault changes what the model sees of one line of the
+//! kernel, which needs no recompilation: a flag without its promise of order is what the kernel would be without
+//! this `SetFlag` and the `WaitFlag` that consumes it.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+/// How the launches of a call of [`run`] differ from plain ones.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// A fault in one place.
+    pub fault: Option<Fault>,
+    /// Seed of a random order of completion, inside what the kernel orders.
+    pub seed: Option<u64>,
+    /// Whether data moves and is computed; without it every byte that a kernel writes counts as defined.
+    pub data: bool,
+    /// Whether the places that order something are collected.
+    pub observe: bool,
+}
+
+impl Default for Experiment {
+    fn default() -> Experiment {
+        Experiment {
+            fault: None,
+            seed: None,
+            data: true,
+            observe: false,
+        }
+    }
+}
+
+/// A fault; lines are those of the kernel's source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Flags set at a line (inside a core or between cores) promise no order; with `wait`, only to that line.
+    LostFlag {
+        /// Line of the set.
+        set: u32,
+        /// Line of the wait.
+        wait: Option<u32>,
+    },
+    /// The barriers of a line do nothing.
+    LostBarrier {
+        /// Line of the barrier.
+        line: u32,
+    },
+    /// The sets or waits of a line use the neighbouring event id.
+    OtherId {
+        /// Line of the set or wait.
+        line: u32,
+    },
+    /// The cross-core sets of a line name another pipe.
+    OtherPipe {
+        /// Line of the set.
+        line: u32,
+        /// The pipe named instead, such as `MTE2`.
+        pipe: &'static str,
+    },
+}
+
+/// Places of a kernel that ordered something in the launches of a call of [`run`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Observed {
+    /// Lines of a `SetFlag` and of the `WaitFlag` that consumed it.
+    pub flags: BTreeSet<(u32, u32)>,
+    /// Lines of barriers of a pipe.
+    pub barriers: BTreeSet<u32>,
+    /// Lines of cross-core sets.
+    pub cross_sets: BTreeSet<u32>,
+    /// Lines of cross-core waits.
+    pub cross_waits: BTreeSet<u32>,
+}
+
+impl Observed {
+    pub(crate) fn merge(&mut self, other: Observed) {
+        self.flags.extend(other.flags);
+        self.barriers.extend(other.barriers);
+        self.cross_sets.extend(other.cross_sets);
+        self.cross_waits.extend(other.cross_waits);
+    }
+}
+
+thread_local! {
+    static CURRENT: RefCell<Experiment> = RefCell::new(Experiment::default());
+    static OBSERVED: RefCell<Observed> = RefCell::new(Observed::default());
+}
+
+/// Runs `body`; launches that it submits on this thread follow `experiment`.
+pub fn run<R>(experiment: Experiment, body: impl FnOnce() -> R) -> (R, Observed) {
+    struct Reset(Experiment);
+    impl Drop for Reset {
+        fn drop(&mut self) {
+            CURRENT.with(|current| current.swap(&RefCell::new(std::mem::take(&mut self.0))));
+        }
+    }
+    let before = CURRENT.with(|current| current.replace(experiment));
+    let reset = Reset(before);
+    OBSERVED.with(RefCell::take);
+    let result = body();
+    drop(reset);
+    (result, OBSERVED.with(RefCell::take))
+}
+
+/// The experiment of this thread.
+pub(crate) fn current() -> Experiment {
+    CURRENT.with(|current| current.borrow().clone())
+}
+
+/// Keeps what a launch of this thread observed.
+pub(crate) fn observed(observed: Observed) {
+    OBSERVED.with(|all| all.borrow_mut().merge(observed));
+}
