@@ -14,6 +14,7 @@ mod error;
 mod files;
 mod kernel;
 mod launch;
+mod merge;
 pub mod npy;
 mod program;
 mod reference;
@@ -29,5 +30,6 @@ pub use kernel::{Backend, Kernel, Report, Results, Runtime};
 pub use launch::{
     Arguments, Checked, LaunchSizes, Outputs, PackedLengths, lse_shape, output_shape, parse_param,
 };
+pub use merge::{Merged, Partial, merge};
 pub use tensor::{ALIGN_BYTES, Tensor};
 pub use view::{TensorView, TensorViewMut, contiguous_strides};
