@@ -19,6 +19,9 @@
 //!             L2     total                  161.50 of 1024.00
 //! ```
 
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
+use std::array;
 use std::ffi::c_void;
 use std::mem::offset_of;
 use std::ops::Range;
@@ -44,8 +47,6 @@ const VALUE_ROWS: usize = 64;
 const V_COLS: usize = 64;
 /// Elements that are worked on side by side.
 const LANES: usize = 16;
-/// The axis of rows that their elements lie on.
-const HEAD_AXIS: usize = 3;
 /// Pointers of a launch.
 const POINTERS: usize = 6;
 /// Score of a unit product.
@@ -133,6 +134,14 @@ trait Element: Copy {
 
     /// Its value.
     fn value(self) -> Self::Value;
+
+    /// Values of neighbouring elements, by the best means of the level.
+    #[inline(always)]
+    fn widen<L: Level>(elements: &[Self], values: &mut [Self::Value]) {
+        for (value, element) in values.iter_mut().zip(elements) {
+            *value = element.value();
+        }
+    }
 }
 
 impl Element for f32 {
@@ -159,6 +168,11 @@ impl Element for Fp16 {
         let magnitude = f32::from_bits((bits & 0x7fff) << 13) * f32::from_bits(0x7780_0000);
         let special = if magnitude >= 65536.0 { 0x7f80_0000 } else { 0 };
         f32::from_bits((bits & 0x8000) << 16 | special | magnitude.to_bits())
+    }
+
+    #[inline(always)]
+    fn widen<L: Level>(elements: &[Fp16], values: &mut [f32]) {
+        L::widen_halves(elements, values);
     }
 }
 
@@ -225,6 +239,17 @@ impl<T: Element> View<'_, T> {
     #[inline(always)]
     fn at<const RANK: usize>(&self, index: [i32; RANK]) -> T::Value {
         self.elements[self.offset(index)].value()
+    }
+
+    /// Reads a row of the last axis, from its start on.
+    #[inline(always)]
+    fn read_row<L: Level>(&self, index: [i32; 3], row: &mut [T::Value]) {
+        if self.stride[3] == 1 {
+            let start = self.offset(index);
+            T::widen::<L>(&self.elements[start..start + row.len()], row);
+        } else {
+            self.read_run(index, 3, row);
+        }
     }
 
     /// Reads neighbours on one axis, from an index on.
@@ -433,13 +458,10 @@ struct TaskValues {
 
 /// Sum of all lanes, as a tree.
 #[inline(always)]
-fn total(mut lanes: [f32; LANES]) -> f32 {
-    for half in [8, 4, 2, 1] {
-        for lane in 0..half {
-            lanes[lane] += lanes[lane + half];
-        }
-    }
-    lanes[0]
+fn total(lanes: [f32; LANES]) -> f32 {
+    let eight: [f32; 8] = array::from_fn(|lane| lanes[lane] + lanes[lane + 8]);
+    let four: [f32; 4] = array::from_fn(|lane| eight[lane] + eight[lane + 4]);
+    (four[0] + four[2]) + (four[1] + four[3])
 }
 
 /// 1.5 * 2^23: adding it leaves the nearest integer in the low bits of the mantissa.
@@ -477,6 +499,14 @@ trait Level {
     /// a * b + c, rounded once where the level can.
     fn fused(a: f32, b: f32, c: f32) -> f32;
 
+    /// Halves as single precision; both slices have one length.
+    #[inline(always)]
+    fn widen_halves(halves: &[Fp16], values: &mut [f32]) {
+        for (value, half) in values.iter_mut().zip(halves) {
+            *value = half.value();
+        }
+    }
+
     /// S = Q K^T of a group of rows with one key panel; the panel is number `place` of the tile.
     fn score_block(
         queries: &[[f32; HEAD_DIM]; ROWS],
@@ -504,6 +534,22 @@ impl Level for Avx512 {
     #[inline(always)]
     fn fused(a: f32, b: f32, c: f32) -> f32 {
         a.mul_add(b, c)
+    }
+
+    #[inline(always)]
+    fn widen_halves(halves: &[Fp16], values: &mut [f32]) {
+        let (half_groups, half_rest) = halves.as_chunks::<16>();
+        let (groups, rest) = values.as_chunks_mut::<16>();
+        for (halves, values) in half_groups.iter().zip(groups) {
+            // SAFETY: this level runs where its features were detected; both groups fill a register.
+            unsafe {
+                let halves = _mm256_loadu_si256(halves.as_ptr().cast());
+                _mm512_storeu_ps(values.as_mut_ptr(), _mm512_cvtph_ps(halves));
+            }
+        }
+        for (value, half) in rest.iter_mut().zip(half_rest) {
+            *value = half.value();
+        }
     }
 
     #[inline(always)]
@@ -537,6 +583,22 @@ impl Level for Avx2 {
     #[inline(always)]
     fn fused(a: f32, b: f32, c: f32) -> f32 {
         a.mul_add(b, c)
+    }
+
+    #[inline(always)]
+    fn widen_halves(halves: &[Fp16], values: &mut [f32]) {
+        let (half_groups, half_rest) = halves.as_chunks::<8>();
+        let (groups, rest) = values.as_chunks_mut::<8>();
+        for (halves, values) in half_groups.iter().zip(groups) {
+            // SAFETY: this level runs where its features were detected; both groups fill a register.
+            unsafe {
+                let halves = _mm_loadu_si128(halves.as_ptr().cast());
+                _mm256_storeu_ps(values.as_mut_ptr(), _mm256_cvtph_ps(halves));
+            }
+        }
+        for (value, half) in rest.iter_mut().zip(half_rest) {
+            *value = half.value();
+        }
     }
 
     #[inline(always)]
@@ -655,11 +717,11 @@ fn value_columns<L: Level, const N: usize, const COLS: usize>(
 
 /// Loads the query rows of a task, multiplied by the scale; rows that fill up the last group are 0.
 #[inline(always)]
-fn load_query(task: &Task, q_tile: &mut [[f32; HEAD_DIM]; BLOCK_Q]) {
+fn load_query<L: Level>(task: &Task, q_tile: &mut [[f32; HEAD_DIM]; BLOCK_Q]) {
     let (rows, padding) = q_tile[..task.row_groups() * ROWS].split_at_mut(task.rows);
     for (q_idx, query) in (task.first_row..).zip(rows) {
         let q = &task.problem.q;
-        q.read_run([task.b, task.h, q_idx], HEAD_AXIS, query);
+        q.read_row::<L>([task.b, task.h, q_idx], query);
         for value in query {
             *value *= SCALE;
         }
@@ -706,9 +768,10 @@ fn tile_is_full(task: &Task, tile: &KeyTile) -> bool {
     let value_3 = task.first_row.wrapping_add(value_2);
     kv_last < value_3
 }
+
 /// Packs up to `PANEL` key rows, from `first` on, column by column; columns without a key are 0.
 #[inline(always)]
-fn pack_keys(
+fn pack_keys<L: Level>(
     task: &Task,
     first: i32,
     count: usize,
@@ -718,7 +781,7 @@ fn pack_keys(
     let (keys, padding) = rows.split_at_mut(count);
     for (kv_idx, key) in (first..).zip(keys) {
         let k = &task.problem.k;
-        k.read_run([task.b, task.kv_h, kv_idx], HEAD_AXIS, key);
+        k.read_row::<L>([task.b, task.kv_h, kv_idx], key);
     }
     padding.as_flattened_mut().fill(0.0);
     for (d, column) in panel.iter_mut().enumerate() {
@@ -748,7 +811,7 @@ fn compute_few_scores<L: Level>(task: &Task, tile: &KeyTile, scratch: &mut Scrat
     let key = &mut scratch.key_rows[0];
     for (kv_idx, column) in (tile.first..).zip(0..tile.cols) {
         let k = &task.problem.k;
-        k.read_run([task.b, task.kv_h, kv_idx], HEAD_AXIS, key);
+        k.read_row::<L>([task.b, task.kv_h, kv_idx], key);
         for (query, scores) in queries.iter().zip(&mut scratch.s_tile) {
             scores[column] = dot::<L>(query, key);
         }
@@ -772,7 +835,7 @@ fn compute_scores<L: Level>(task: &Task, tile: &KeyTile, scratch: &mut Scratch) 
         let first = place * PANEL;
         let count = PANEL.min(tile.cols - first);
         let kv_idx = tile.first + first as i32;
-        pack_keys(task, kv_idx, count, key_rows, key_panel);
+        pack_keys::<L>(task, kv_idx, count, key_rows, key_panel);
         let (queries, _) = q_tile.as_chunks::<ROWS>();
         let (scores, _) = s_tile.as_chunks_mut::<ROWS>();
         for (queries, scores) in queries.iter().zip(scores).take(task.row_groups()) {
@@ -858,7 +921,7 @@ fn update_softmax<L: Level>(
 /// Loads up to `VALUE_ROWS` value rows, from `first` on; what no value fills is 0. Returns whether all are
 /// finite.
 #[inline(always)]
-fn load_values(
+fn load_values<L: Level>(
     task: &Task,
     first: i32,
     count: usize,
@@ -867,8 +930,7 @@ fn load_values(
     let (rows, padding) = values.split_at_mut(count);
     for (kv_idx, row) in (first..).zip(rows) {
         let v = &task.problem.v;
-        let row = &mut row[..V_HEAD_DIM];
-        v.read_run([task.b, task.kv_h, kv_idx], HEAD_AXIS, row);
+        v.read_row::<L>([task.b, task.kv_h, kv_idx], &mut row[..V_HEAD_DIM]);
     }
     padding.as_flattened_mut().fill(0.0);
     // A finite number times 0 is 0, any other is NaN.
@@ -896,7 +958,8 @@ fn accumulate_output<L: Level>(task: &Task, tile: &KeyTile, scratch: &mut Scratc
     for place in 0..tile.cols.div_ceil(VALUE_ROWS) {
         let first = place * VALUE_ROWS;
         let count = VALUE_ROWS.min(tile.cols - first);
-        let finite = load_values(task, tile.first + first as i32, count, value_rows);
+        let kv_idx = tile.first + first as i32;
+        let finite = load_values::<L>(task, kv_idx, count, value_rows);
         let piece = ValuePiece {
             values: value_rows,
             place,
@@ -1009,7 +1072,7 @@ fn fold_tile<L: Level>(task: &Task, values: &TaskValues, tile: &KeyTile, scratch
 /// Computes the rows of one task.
 #[inline(always)]
 fn attend<L: Level>(task: &Task, scratch: &mut Scratch) {
-    load_query(task, &mut scratch.q_tile);
+    load_query::<L>(task, &mut scratch.q_tile);
     start_rows(task, scratch);
     let values = task_values(task);
     let keys = key_limits(task);

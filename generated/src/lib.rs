@@ -2,8 +2,13 @@
 
 pub mod alibi_cpu;
 pub mod causal_gqa_cpu;
+pub mod dense_or_near_cpu;
+pub mod documents_cpu;
 pub mod odd_head_dim_cpu;
+pub mod pair_bias_cpu;
 pub mod plain_cpu;
+pub mod relative_cpu;
+pub mod row_and_key_cpu;
 pub mod sink_window_cpu;
 pub mod sliding_window_cpu;
 pub mod softcap_causal_cpu;

@@ -19,6 +19,7 @@
 //!             L2     total                  449.50 of 1024.00
 //! ```
 
+use std::array;
 use std::ffi::c_void;
 use std::mem::offset_of;
 use std::ops::Range;
@@ -44,8 +45,6 @@ const VALUE_ROWS: usize = 64;
 const V_COLS: usize = 256;
 /// Elements that are worked on side by side.
 const LANES: usize = 16;
-/// The axis of rows that their elements lie on.
-const HEAD_AXIS: usize = 3;
 /// Pointers of a launch.
 const POINTERS: usize = 5;
 /// Score of a unit product.
@@ -130,6 +129,14 @@ trait Element: Copy {
 
     /// Its value.
     fn value(self) -> Self::Value;
+
+    /// Values of neighbouring elements, by the best means of the level.
+    #[inline(always)]
+    fn widen<L: Level>(elements: &[Self], values: &mut [Self::Value]) {
+        for (value, element) in values.iter_mut().zip(elements) {
+            *value = element.value();
+        }
+    }
 }
 
 /// A bfloat16: the upper half of an `f32`.
@@ -185,6 +192,17 @@ impl<T: Element> View<'_, T> {
             .map(|(index, stride)| i64::from(*index) * stride)
             .sum();
         offset as usize
+    }
+
+    /// Reads a row of the last axis, from its start on.
+    #[inline(always)]
+    fn read_row<L: Level>(&self, index: [i32; 3], row: &mut [T::Value]) {
+        if self.stride[3] == 1 {
+            let start = self.offset(index);
+            T::widen::<L>(&self.elements[start..start + row.len()], row);
+        } else {
+            self.read_run(index, 3, row);
+        }
     }
 
     /// Reads neighbours on one axis, from an index on.
@@ -386,13 +404,10 @@ struct KeyTile {
 
 /// Sum of all lanes, as a tree.
 #[inline(always)]
-fn total(mut lanes: [f32; LANES]) -> f32 {
-    for half in [8, 4, 2, 1] {
-        for lane in 0..half {
-            lanes[lane] += lanes[lane + half];
-        }
-    }
-    lanes[0]
+fn total(lanes: [f32; LANES]) -> f32 {
+    let eight: [f32; 8] = array::from_fn(|lane| lanes[lane] + lanes[lane + 8]);
+    let four: [f32; 4] = array::from_fn(|lane| eight[lane] + eight[lane + 4]);
+    (four[0] + four[2]) + (four[1] + four[3])
 }
 
 /// 1.5 * 2^23: adding it leaves the nearest integer in the low bits of the mantissa.
@@ -636,11 +651,11 @@ fn value_columns<L: Level, const N: usize, const COLS: usize>(
 
 /// Loads the query rows of a task, multiplied by the scale; rows that fill up the last group are 0.
 #[inline(always)]
-fn load_query(task: &Task, q_tile: &mut [[f32; HEAD_DIM]; BLOCK_Q]) {
+fn load_query<L: Level>(task: &Task, q_tile: &mut [[f32; HEAD_DIM]; BLOCK_Q]) {
     let (rows, padding) = q_tile[..task.row_groups() * ROWS].split_at_mut(task.rows);
     for (q_idx, query) in (task.first_row..).zip(rows) {
         let q = &task.problem.q;
-        q.read_run([task.b, task.h, q_idx], HEAD_AXIS, query);
+        q.read_row::<L>([task.b, task.h, q_idx], query);
         for value in query {
             *value *= SCALE;
         }
@@ -679,9 +694,10 @@ fn tile_is_full(task: &Task, tile: &KeyTile) -> bool {
     let value_3 = task.first_row.wrapping_add(value_2);
     kv_last < value_3
 }
+
 /// Packs up to `PANEL` key rows, from `first` on, column by column; columns without a key are 0.
 #[inline(always)]
-fn pack_keys(
+fn pack_keys<L: Level>(
     task: &Task,
     first: i32,
     count: usize,
@@ -691,7 +707,7 @@ fn pack_keys(
     let (keys, padding) = rows.split_at_mut(count);
     for (kv_idx, key) in (first..).zip(keys) {
         let k = &task.problem.k;
-        k.read_run([task.b, task.kv_h, kv_idx], HEAD_AXIS, key);
+        k.read_row::<L>([task.b, task.kv_h, kv_idx], key);
     }
     padding.as_flattened_mut().fill(0.0);
     for (d, column) in panel.iter_mut().enumerate() {
@@ -721,7 +737,7 @@ fn compute_few_scores<L: Level>(task: &Task, tile: &KeyTile, scratch: &mut Scrat
     let key = &mut scratch.key_rows[0];
     for (kv_idx, column) in (tile.first..).zip(0..tile.cols) {
         let k = &task.problem.k;
-        k.read_run([task.b, task.kv_h, kv_idx], HEAD_AXIS, key);
+        k.read_row::<L>([task.b, task.kv_h, kv_idx], key);
         for (query, scores) in queries.iter().zip(&mut scratch.s_tile) {
             scores[column] = dot::<L>(query, key);
         }
@@ -745,7 +761,7 @@ fn compute_scores<L: Level>(task: &Task, tile: &KeyTile, scratch: &mut Scratch) 
         let first = place * PANEL;
         let count = PANEL.min(tile.cols - first);
         let kv_idx = tile.first + first as i32;
-        pack_keys(task, kv_idx, count, key_rows, key_panel);
+        pack_keys::<L>(task, kv_idx, count, key_rows, key_panel);
         let (queries, _) = q_tile.as_chunks::<ROWS>();
         let (scores, _) = s_tile.as_chunks_mut::<ROWS>();
         for (queries, scores) in queries.iter().zip(scores).take(task.row_groups()) {
@@ -822,7 +838,7 @@ fn update_softmax<L: Level>(
 /// Loads up to `VALUE_ROWS` value rows, from `first` on; what no value fills is 0. Returns whether all are
 /// finite.
 #[inline(always)]
-fn load_values(
+fn load_values<L: Level>(
     task: &Task,
     first: i32,
     count: usize,
@@ -831,8 +847,7 @@ fn load_values(
     let (rows, padding) = values.split_at_mut(count);
     for (kv_idx, row) in (first..).zip(rows) {
         let v = &task.problem.v;
-        let row = &mut row[..V_HEAD_DIM];
-        v.read_run([task.b, task.kv_h, kv_idx], HEAD_AXIS, row);
+        v.read_row::<L>([task.b, task.kv_h, kv_idx], &mut row[..V_HEAD_DIM]);
     }
     padding.as_flattened_mut().fill(0.0);
     // A finite number times 0 is 0, any other is NaN.
@@ -860,7 +875,8 @@ fn accumulate_output<L: Level>(task: &Task, tile: &KeyTile, scratch: &mut Scratc
     for place in 0..tile.cols.div_ceil(VALUE_ROWS) {
         let first = place * VALUE_ROWS;
         let count = VALUE_ROWS.min(tile.cols - first);
-        let finite = load_values(task, tile.first + first as i32, count, value_rows);
+        let kv_idx = tile.first + first as i32;
+        let finite = load_values::<L>(task, kv_idx, count, value_rows);
         let piece = ValuePiece {
             values: value_rows,
             place,
@@ -973,7 +989,7 @@ fn fold_tile<L: Level>(task: &Task, tile: &KeyTile, scratch: &mut Scratch) {
 /// Computes the rows of one task.
 #[inline(always)]
 fn attend<L: Level>(task: &Task, scratch: &mut Scratch) {
-    load_query(task, &mut scratch.q_tile);
+    load_query::<L>(task, &mut scratch.q_tile);
     start_rows(task, scratch);
     let keys = key_limits(task);
     // Tiles lie at multiples of their height, whatever the limits.

@@ -1,6 +1,6 @@
 //! Vector programs as lines of Ascend C.
 
-use super::lower::program::{Arg, Instr, Op, Program, Register, Space};
+use super::lower::program::{Arg, Copy, Instr, Op, Program, Register, Space};
 
 /// A broadcasting vector instruction of two operands that some program needs, by API name.
 pub(super) const BROADCAST_OPS: [&str; 6] = ["Add", "Sub", "Mul", "Div", "Max", "Min"];
@@ -171,6 +171,48 @@ fn statement(space: Space, instr: &Instr) -> String {
         Op::BitNot => format!("AscendC::Not(Bits({dst}), Bits({}), 2 * {count});", args[0]),
         Op::ShiftLeft(by) => shift("ShiftLeft", *by, &dst, &args[0], count),
         Op::ShiftRight(by) => shift("ShiftRight", *by, &dst, &args[0], count),
+        Op::Load(copy) => load(space, copy, &dst),
+        Op::FromHalf(cpp_type) if space == Space::Row => {
+            format!(
+                "CastBlocks<float, {cpp_type}>({dst}, {}, kBlockLanes);",
+                args[0]
+            )
+        }
+        Op::FromHalf(cpp_type) => format!(
+            "AscendC::Cast({dst}, {}.ReinterpretCast<{cpp_type}>(), AscendC::RoundMode::CAST_NONE, {count});",
+            args[0]
+        ),
+        Op::FromByte if space == Space::Row => {
+            format!(
+                "CastBlocks<half, uint8_t>({dst}, {}, 2 * kBlockLanes);",
+                args[0]
+            )
+        }
+        Op::FromByte => format!(
+            "AscendC::Cast({dst}.ReinterpretCast<half>(), {}.ReinterpretCast<uint8_t>(), \
+             AscendC::RoundMode::CAST_NONE, {count});",
+            args[0]
+        ),
+        Op::FromInt => format!(
+            "AscendC::Cast({dst}, {}.ReinterpretCast<int32_t>(), AscendC::RoundMode::CAST_RINT, {count});",
+            args[0]
+        ),
+        Op::IntSub if space == Space::Tile => {
+            let (a, b) = (stepped(&instr.args[0]), stepped(&instr.args[1]));
+            format!("IntSubTile({dst}, {a}, {b}, chunk);")
+        }
+        Op::IntSub => format!(
+            "AscendC::Sub({dst}.ReinterpretCast<int32_t>(), {}.ReinterpretCast<int32_t>(), \
+             {}.ReinterpretCast<int32_t>(), {count});",
+            args[0], args[1]
+        ),
+        Op::Gather(table) if space == Space::Tile => {
+            format!("GatherTile({dst}, Table{table}(), {}, chunk);", args[0])
+        }
+        Op::Gather(table) => format!(
+            "AscendC::Gather({dst}, Table{table}(), {}.ReinterpretCast<uint32_t>(), 0u, {count});",
+            args[0]
+        ),
         Op::Fill(scalar) => format!("AscendC::Duplicate({dst}, {scalar}, {count});"),
         Op::Spread if space == Space::Tile => {
             format!("SpreadTile({dst}, {}, chunk);", stepped(&instr.args[0]))
@@ -184,4 +226,35 @@ fn statement(space: Space, instr: &Instr) -> String {
 
 fn shift(name: &str, by: u32, dst: &str, src: &str, count: &str) -> String {
     format!("AscendC::{name}(Words({dst}), Words({src}), static_cast<uint32_t>({by}), {count});")
+}
+
+/// A copy from a captured tensor; the helper waits for it.
+fn load(space: Space, copy: &Copy, dst: &str) -> String {
+    let Copy {
+        helper,
+        tensor,
+        cpp_type,
+        offset,
+        strides,
+    } = copy;
+    let source = format!("{helper}<{cpp_type}>({dst}, launch_.{tensor}, {offset}");
+    match (space, strides.as_slice()) {
+        (Space::Row, [row]) => format!("{source} + queryRow_ * {row}, {row}, share.rows);"),
+        (Space::Column, [column]) => {
+            format!("{source} + keyRow_ * {column}, {column}, keyCount_);")
+        }
+        (_, [row, column]) => format!(
+            "{source} + (queryRow_ + chunk.firstRow) * {row} + (keyRow_ + chunk.firstCol) * {column}, \
+             {row}, {column}, chunk);"
+        ),
+        _ => unreachable!("a copy has a stride per axis that it follows"),
+    }
+}
+
+/// Whether some program has an instruction of that kind.
+pub(super) fn any(programs: &[&Program], is: impl Fn(&Op) -> bool) -> bool {
+    programs
+        .iter()
+        .flat_map(|program| &program.instrs)
+        .any(|instr| is(&instr.op))
 }

@@ -394,6 +394,27 @@ fn ub(
         fp32,
         "values of a key row",
     );
+    for (index, table) in lowered.tables.iter().enumerate() {
+        ub.place(
+            &format!("table{index}"),
+            1,
+            (1, table.len),
+            fp32,
+            "a captured table",
+        );
+    }
+    let raw_len = lowered
+        .tables
+        .iter()
+        .filter(|table| table.dtype.bytes() == 2)
+        .map(|table| table.len);
+    ub.place(
+        "table_raw",
+        1,
+        (1, raw_len.max().unwrap_or(0)),
+        ("16-bit", 2),
+        "a table before its conversion",
+    );
     ub.place(
         "uniform_value",
         lowered.uniform.buffers,

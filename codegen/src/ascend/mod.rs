@@ -60,19 +60,16 @@ pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnosti
     let ascend = target
         .ascend()
         .expect("a split-core target has all Ascend tables");
-    let mut errors = support::refusals(variant, &target.name);
+    let errors = support::refusals(variant, &target.name);
     if !errors.is_empty() {
         return Err(errors);
     }
     let mut exprs = variant.exprs.clone();
     let analysis = tiles::analyse(&mut exprs, variant.mask, variant.align);
-    let max_len = support::length_limit(variant, &exprs, &target.name).unwrap_or_else(|error| {
-        errors.push(error);
-        0
-    });
-    if !errors.is_empty() {
-        return Err(errors);
-    }
+    let loads = lower::loads::plan_loads(&mut exprs, variant, &[variant.score, variant.mask])
+        .map_err(|refused| support::unloadable(variant, &variant.exprs, &target.name, &refused))?;
+    let max_len = support::length_limit(variant, &exprs, &loads, &target.name)
+        .map_err(|error| vec![error])?;
     let names = Names::new(variant);
     if let Some(sink) = variant.sink
         && !ScalarPrinter::new(&exprs, &names).prints(sink.value)
@@ -80,7 +77,7 @@ pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnosti
         return Err(vec![support::sink_beyond_scalar_unit(&sink, &target.name)]);
     }
     let analysis = printable(&mut exprs, &names, analysis);
-    let lowered = lower(variant, &exprs, &names);
+    let lowered = lower(variant, &exprs, &names, &loads);
     let facts = Facts::new(variant, &ascend);
     let schedule = variant.schedule_for(&target.name);
     let chooser = Chooser {

@@ -1,10 +1,13 @@
 //! What this backend does not do yet, refused by name.
 
-use fa_dsl::diagnostic::{Code, Diagnostic};
-use fa_dsl::ir::{Dependence, ExprId, Exprs, Node};
-use fa_dsl::span::{Span, Spanned};
-use fa_dsl::variant::{Backward, Layout, Precision, SplitKv, Variant};
+use std::collections::BTreeMap;
 
+use fa_dsl::diagnostic::{Code, Diagnostic};
+use fa_dsl::ir::{ExprId, Exprs};
+use fa_dsl::span::{Span, Spanned};
+use fa_dsl::variant::{Backward, Dtype, Layout, Precision, SplitKv, Variant};
+
+use super::lower::loads::{LoadPlan, Unloadable};
 use super::lower::{describe::describe, exact_length};
 
 /// Every feature of the variant that the backend lacks.
@@ -17,7 +20,7 @@ pub(super) fn refusals(variant: &Variant, target: &str) -> Vec<Diagnostic> {
             Diagnostic::error(Code(201), message, help).at(at.unwrap_or(name), "asked for here"),
         );
     };
-    if ![Precision::MIXED, Precision::MIXED_BF16].contains(&variant.precision) {
+    if !has_precision(variant.precision) {
         let precision = variant
             .precision
             .name()
@@ -27,7 +30,7 @@ pub(super) fn refusals(variant: &Variant, target: &str) -> Vec<Diagnostic> {
         refuse(
             precision,
             variant.precision_span,
-            "write `precision = mixed;` or `precision = mixed_bf16;`, or generate for `cpu`",
+            "write `precision = mixed;` or another row with 16-bit inputs and fp32 sums, or generate for `cpu`",
         );
     }
     if variant.layout == Layout::Tnd {
@@ -65,19 +68,17 @@ pub(super) fn refusals(variant: &Variant, target: &str) -> Vec<Diagnostic> {
             "write `split_kv = auto;`",
         );
     }
-    for id in loads_inside_tiles(variant) {
-        let Node::Load(tensor, ..) = variant.exprs.node(id) else {
-            continue;
-        };
-        let tensor = variant.tensor(*tensor);
-        let load = describe(variant, &variant.exprs, id);
-        refuse(
-            format!("a captured tensor indexed by rows (`{load}`)"),
-            Some(tensor.span),
-            "index it by `b`, `h`, `kv_h` and constants only, or generate for `cpu`",
-        );
-    }
     found
+}
+
+/// 16-bit inputs, sums in fp32, and softmax and output in any of the float types.
+fn has_precision(precision: Precision) -> bool {
+    let is_half = |dtype| matches!(dtype, Dtype::Fp16 | Dtype::Bf16);
+    let is_float = |dtype| is_half(dtype) || dtype == Dtype::Fp32;
+    is_half(precision.qkv)
+        && is_float(precision.softmax)
+        && precision.accumulate == Dtype::Fp32
+        && is_float(precision.output)
 }
 
 /// A sink that the scalar unit has no operations for.
@@ -91,23 +92,25 @@ pub(super) fn sink_beyond_scalar_unit(sink: &Spanned<ExprId>, target: &str) -> D
     )
 }
 
-/// Element reads that change with the query or the key row.
-fn loads_inside_tiles(variant: &Variant) -> Vec<ExprId> {
-    let dependences = variant.exprs.dependences();
-    variant
-        .exprs
-        .reachable(&roots(variant))
-        .into_iter()
-        .filter(|id| matches!(variant.exprs.node(*id), Node::Load(..)))
-        .filter(|id| dependences[id.index()] != Dependence::default())
+/// Reads of captured tensors that the backend has no way for.
+pub(super) fn unloadable(
+    variant: &Variant,
+    exprs: &Exprs,
+    target: &str,
+    refused: &[Unloadable],
+) -> Vec<Diagnostic> {
+    refused
+        .iter()
+        .map(|read| {
+            let text = describe(variant, exprs, read.load);
+            let message = format!(
+                "the `{target}` backend does not support a captured tensor {} yet (`{text}`)",
+                read.why
+            );
+            Diagnostic::error(Code(201), message, read.help)
+                .at(variant.tensor(read.tensor).span, "declared here")
+        })
         .collect()
-}
-
-/// The expressions of a variant.
-pub(super) fn roots(variant: &Variant) -> Vec<ExprId> {
-    let mut roots = vec![variant.score, variant.mask];
-    roots.extend(variant.sink.map(|sink| sink.value));
-    roots
 }
 
 /// The longest sequences for which ints of the vector programs are exact.
@@ -117,9 +120,10 @@ pub(super) fn roots(variant: &Variant) -> Vec<ExprId> {
 pub(super) fn length_limit(
     variant: &Variant,
     exprs: &Exprs,
+    loads: &BTreeMap<ExprId, LoadPlan>,
     target: &str,
 ) -> Result<u32, Diagnostic> {
-    exact_length(exprs, &[variant.score, variant.mask]).map_err(|id| {
+    exact_length(variant, exprs, &[variant.score, variant.mask], loads).map_err(|id| {
         let text = describe(variant, exprs, id);
         let message = format!(
             "`{text}` can pass 2^24 = 16777216, beyond which `{target}` vector code is not exact"

@@ -5,9 +5,11 @@ use fa_dsl::variant::{Dtype, Layout};
 use serde::Serialize;
 
 use super::emit::{self, Lines};
+use super::lower::Table;
 use super::lower::describe::describe;
+use super::lower::expand::cpp_type;
 use super::lower::names::pascal_case;
-use super::lower::program::{Program, Space};
+use super::lower::program::{Op, Program, Space};
 use super::lower::scalar::{ScalarPrinter, float_literal};
 use super::{Plan, kib};
 use crate::budget::{Buffer, MemoryUse};
@@ -44,6 +46,10 @@ pub(super) struct ScalarFn {
     pub(super) member_args: String,
     /// Arguments at a call in the cursor, which holds `launch_` and `task_`.
     pub(super) cursor_args: String,
+    pub(super) reads_task: bool,
+    /// Whether the body reads a key bound of the tile.
+    pub(super) reads_keys: bool,
+    pub(super) reads_last_key: bool,
     pub(super) body: String,
     /// The expression in the spelling of the language; empty where there is none.
     pub(super) note: String,
@@ -57,6 +63,20 @@ pub(super) struct Input {
     /// C++ element type.
     pub(super) cpp_type: String,
     /// Declaration in the `.fa` file.
+    pub(super) note: String,
+}
+
+/// A table in UB, loaded at the start of a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct TableView {
+    pub(super) tensor: String,
+    pub(super) cpp_type: String,
+    /// Whether elements are converted after the copy.
+    pub(super) is_half: bool,
+    pub(super) is_int: bool,
+    pub(super) len: u32,
+    pub(super) offset: String,
+    pub(super) stride: String,
     pub(super) note: String,
 }
 
@@ -84,6 +104,12 @@ pub(super) struct Kernel {
     pub(super) element: String,
     pub(super) element_name: String,
     pub(super) round_mode: String,
+    pub(super) output_element: String,
+    pub(super) output_name: String,
+    pub(super) rounds_output: bool,
+    /// Whether scores and probabilities are rounded to a 16-bit type.
+    pub(super) rounds_softmax: bool,
+    pub(super) softmax_element: String,
     pub(super) memories: Vec<MemoryView>,
     pub(super) head_dim: u32,
     pub(super) head_dim_pad: u32,
@@ -130,6 +156,26 @@ pub(super) struct Kernel {
     pub(super) has_sink: bool,
     pub(super) sink: ScalarFn,
     pub(super) task_scalars: Vec<ScalarFn>,
+    /// Offsets into captured tensors at the start of a task.
+    pub(super) task_offsets: Vec<ScalarFn>,
+    pub(super) tables: Vec<TableView>,
+    pub(super) has_tables: bool,
+    pub(super) has_raw_tables: bool,
+    /// Whether vector code reads captured tensors.
+    pub(super) has_loads: bool,
+    pub(super) has_row_loads: bool,
+    pub(super) has_column_loads: bool,
+    pub(super) has_pair_loads: bool,
+    pub(super) has_run_loads: bool,
+    pub(super) has_cast_blocks: bool,
+    pub(super) has_int_sub: bool,
+    pub(super) has_tile_gather: bool,
+    pub(super) row_uses_share: bool,
+    pub(super) has_row_positions: bool,
+    pub(super) has_column_positions: bool,
+    /// Whether anything is computed at the start of a tile.
+    pub(super) has_tile_start: bool,
+    pub(super) max_repeat: u32,
     /// Whether the start of a task reads the task.
     pub(super) begin_reads_task: bool,
     pub(super) uses_abs: bool,
@@ -158,18 +204,6 @@ pub(super) struct Kernel {
     pub(super) uses_everywhere: bool,
 }
 
-/// C++ type of an element in global memory.
-fn cpp_type(dtype: Dtype) -> &'static str {
-    match dtype {
-        Dtype::Fp32 => "float",
-        Dtype::Fp16 => "half",
-        Dtype::Bf16 => "bfloat16_t",
-        Dtype::Int8 => "int8_t",
-        Dtype::Int32 => "int32_t",
-        Dtype::Bool => "uint8_t",
-    }
-}
-
 impl Kernel {
     pub(super) fn new(plan: &Plan, provenance: &Provenance) -> Kernel {
         let variant = &plan.variant;
@@ -189,6 +223,24 @@ impl Kernel {
             .iter()
             .map(|scalar| scalar_fn(scalar.text.clone(), scalar.note.clone()))
             .collect();
+        let task_offsets: Vec<ScalarFn> = lowered
+            .task_offsets
+            .iter()
+            .map(|offset| scalar_fn(offset.text.clone(), offset.note.clone()))
+            .collect();
+        let programs = [
+            &lowered.uniform,
+            &lowered.row,
+            &lowered.column,
+            &lowered.score,
+            &lowered.mask,
+        ];
+        let loads_with = |helper: &str| {
+            emit::any(
+                &programs,
+                |op| matches!(op, Op::Load(copy) if copy.helper == helper),
+            )
+        };
         let sink_fn = variant.sink.map_or_else(
             || scalar_fn(String::new(), String::new()),
             |sink| scalar_fn(printer.print_float(sink.value), describe(sink.value)),
@@ -198,6 +250,7 @@ impl Kernel {
         let bodies: Vec<String> = [&kv_begin, &kv_end, &empty, &full, &sink_fn]
             .into_iter()
             .chain(&task_scalars)
+            .chain(&task_offsets)
             .map(|function| function.body.clone())
             .collect();
         let helpers = ScalarPrinter::helpers(&bodies);
@@ -245,6 +298,11 @@ impl Kernel {
             element: cpp_type(variant.precision.qkv).to_owned(),
             element_name: variant.precision.qkv.name().to_owned(),
             round_mode: "CAST_RINT".to_owned(),
+            output_element: cpp_type(variant.precision.output).to_owned(),
+            output_name: variant.precision.output.name().to_owned(),
+            rounds_output: variant.precision.output != Dtype::Fp32,
+            rounds_softmax: variant.precision.softmax != Dtype::Fp32,
+            softmax_element: cpp_type(variant.precision.softmax).to_owned(),
             memories: plan.budget.memories.iter().map(memory_view).collect(),
             head_dim: facts.head_dim,
             head_dim_pad: facts.head_dim_pad,
@@ -287,11 +345,33 @@ impl Kernel {
             full,
             has_sink: variant.sink.is_some(),
             begin_reads_task: !lowered.row.instrs.is_empty()
+                || !lowered.task_offsets.is_empty()
                 || task_scalars
                     .iter()
                     .chain([&sink_fn])
                     .any(|function| function.params.contains("Task")),
             sink: sink_fn,
+            tables: lowered.tables.iter().map(table_view).collect(),
+            has_tables: !lowered.tables.is_empty(),
+            has_raw_tables: lowered.tables.iter().any(|table| table.dtype.bytes() == 2),
+            has_loads: !lowered.task_offsets.is_empty(),
+            has_row_loads: loads_with("LoadRows"),
+            has_column_loads: loads_with("LoadColumns"),
+            has_pair_loads: loads_with("LoadPairs"),
+            has_run_loads: loads_with("LoadColumns")
+                || loads_with("LoadPairs")
+                || !lowered.tables.is_empty(),
+            has_cast_blocks: row.steps.iter().any(|step| step.contains("CastBlocks<")),
+            has_int_sub: emit::any(&[&lowered.score, &lowered.mask], |op| *op == Op::IntSub),
+            has_row_positions: row.steps.iter().any(|step| step.contains("queryOrigin_")),
+            has_column_positions: column.steps.iter().any(|step| step.contains("keyOrigin_")),
+            has_tile_start: !lowered.column.instrs.is_empty() || loads_with("LoadPairs"),
+            max_repeat: facts.max_repeat,
+            has_tile_gather: emit::any(&[&lowered.score, &lowered.mask], |op| {
+                matches!(op, Op::Gather(_))
+            }),
+            row_uses_share: row.steps.iter().any(|step| step.contains("share.")),
+            task_offsets,
             task_scalars,
             uses_abs: uses("Abs"),
             uses_floor_div: uses("FloorDiv"),
@@ -396,6 +476,9 @@ fn scalar_fn(body: String, note: String) -> ScalarFn {
         params: params.join(", "),
         member_args: args.join(", "),
         cursor_args: cursor_args.join(", "),
+        reads_task: reads("task."),
+        reads_keys: reads("kvFirst") || reads("kvLast"),
+        reads_last_key: reads("kvLast"),
         body,
         note,
     }
@@ -471,5 +554,18 @@ fn bytes_text(buffer: &Buffer) -> String {
         format!("{} * {} * {}", buffer.rows, buffer.cols, buffer.elem_bytes)
     } else {
         buffer.copy_bytes.to_string()
+    }
+}
+
+fn table_view(table: &Table) -> TableView {
+    TableView {
+        tensor: table.tensor.clone(),
+        cpp_type: cpp_type(table.dtype).to_owned(),
+        is_half: table.dtype.bytes() == 2,
+        is_int: table.dtype == Dtype::Int32,
+        len: table.len,
+        offset: table.offset.clone(),
+        stride: table.stride.clone(),
+        note: table.note.clone(),
     }
 }

@@ -103,6 +103,29 @@ fn all_empty(exprs: &mut Exprs, clauses: &[Clause]) -> ExprId {
     all
 }
 
+/// An int expression as `q * q_idx + kv * kv_idx + offset`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Affine {
+    /// Factor of the query row.
+    pub q: i64,
+    /// Factor of the key row.
+    pub kv: i64,
+    /// What does not change within a tile; int.
+    pub offset: ExprId,
+}
+
+/// The affine form of an int expression, exact over the integers; `None` where it has none or might wrap. Appends
+/// the offset to the arena.
+pub fn affine(exprs: &mut Exprs, id: ExprId, align: Align) -> Option<Affine> {
+    let facts = linear::Facts::new(exprs, align);
+    let form = facts.linear(exprs, id)?;
+    Some(Affine {
+        q: form.q,
+        kv: form.kv,
+        offset: facts.scalar_part(exprs, &form, 1)?,
+    })
+}
+
 /// The hull of the keys that the clauses allow, within `0..=KvLen`.
 fn limits(exprs: &mut Exprs, clauses: Option<&[Clause]>) -> (ExprId, ExprId) {
     let zero = exprs.int(0);

@@ -49,7 +49,8 @@ using AscendC::HardEvent;
 using AscendC::LocalTensor;
 using AscendC::TPosition;
 
-using Element = half; // of Q, K, V, P and O
+using Element = half;       // of Q, K, V and P
+using OutputElement = half;
 
 // ---- Shapes ----
 constexpr uint32_t kHeadDim = 64;       // columns of Q and K
@@ -206,12 +207,12 @@ __aicore__ inline T Max(T a, T b)
 }
 
 template <typename T>
-__aicore__ inline T CeilDiv(T a, T b)
+__aicore__ constexpr T CeilDiv(T a, T b)
 {
     return (a + b - 1) / b;
 }
 
-__aicore__ inline uint32_t RoundUp(uint32_t value, uint32_t unit)
+__aicore__ constexpr uint32_t RoundUp(uint32_t value, uint32_t unit)
 {
     return CeilDiv(value, unit) * unit;
 }
@@ -241,7 +242,7 @@ struct Launch {
     GlobalTensor<Element> q;
     GlobalTensor<Element> k;
     GlobalTensor<Element> v;
-    GlobalTensor<Element> out;
+    GlobalTensor<OutputElement> out;
     GlobalTensor<float> lse;
     GlobalTensor<float> capturedSlopes;
     GlobalTensor<float> scores;          // ring of [kBlockQ, kBlockKv]
@@ -1175,9 +1176,10 @@ private:
         AscendC::SetFlag<HardEvent::V_MTE3>(kOutputMade);
         AscendC::WaitFlag<HardEvent::V_MTE3>(kOutputMade);
         if (share.rows != 0) {
-            const uint32_t rowBytes = kValueDim * sizeof(Element);
-            const uint32_t gap = tiling.outStride[2] * sizeof(Element) - rowBytes;
-            const AscendC::DataCopyExtParams params(share.rows, rowBytes, 0, gap, 0);
+            constexpr uint32_t kRowBytes = kValueDim * sizeof(OutputElement);
+            constexpr uint32_t kPadBytes = kValueDimPad * sizeof(OutputElement) - RoundUp(kRowBytes, kBlockBytes);
+            const uint32_t gap = static_cast<uint32_t>(tiling.outStride[2] * sizeof(OutputElement)) - kRowBytes;
+            const AscendC::DataCopyExtParams params(share.rows, kRowBytes, kPadBytes / kBlockBytes, gap, 0);
             AscendC::DataCopyPad(launch_.out[to], RoundedOutput(), params);
         }
         AscendC::SetFlag<HardEvent::MTE3_V>(kOutputStored);
@@ -1281,9 +1283,9 @@ private:
         return Buffer<float>(kOAccAt, kOAccBytes);
     }
 
-    __aicore__ inline LocalTensor<Element> RoundedOutput() const
+    __aicore__ inline LocalTensor<OutputElement> RoundedOutput() const
     {
-        return Buffer<Element>(kOAccAt, kOAccBytes);
+        return Buffer<OutputElement>(kOAccAt, kOAccBytes);
     }
 
     __aicore__ inline LocalTensor<float> Partial() const
@@ -1381,7 +1383,7 @@ extern "C" __global__ __aicore__ void fa_alibi_forward(uint64_t fftsAddr, GM_ADD
     launch.q.SetGlobalBuffer(reinterpret_cast<__gm__ Element*>(q));
     launch.k.SetGlobalBuffer(reinterpret_cast<__gm__ Element*>(k));
     launch.v.SetGlobalBuffer(reinterpret_cast<__gm__ Element*>(v));
-    launch.out.SetGlobalBuffer(reinterpret_cast<__gm__ Element*>(out));
+    launch.out.SetGlobalBuffer(reinterpret_cast<__gm__ fa_alibi::OutputElement*>(out));
     launch.lse.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(lse));
     launch.capturedSlopes.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(capturedSlopes));
     launch.PlaceWorkspace(workspace);

@@ -1,10 +1,12 @@
 //! What each operator of the IR becomes on the vector unit.
 
-use fa_dsl::ir::{Binary, ExprId, Type, Unary};
+use fa_dsl::ir::{Binary, ExprId, Node, Type, Unary};
+use fa_dsl::variant::Dtype;
 
-use super::program::{Arg, Op, Space};
+use super::loads::{LoadKind, LoadPlan, is_wide};
+use super::program::{Arg, Copy, Op, Space};
 use super::scalar::float_literal;
-use super::{Lowering, Value};
+use super::{Lowering, Table, TaskOffset, Value};
 
 /// Twice this factor takes any positive fp32 number, denormals included, to 2 or more.
 const TO_ABOVE_ONE: f32 = 3.777_893_2e22; // 2^75
@@ -113,6 +115,12 @@ impl Lowering<'_> {
 
     pub(super) fn binary(&mut self, space: Space, op: Binary, a: ExprId, b: ExprId) -> Arg {
         let ty = self.exprs.ty(a);
+        let both_wide = [a, b]
+            .into_iter()
+            .all(|id| self.loads.contains_key(&id) && self.is_wide(id));
+        if let (Binary::Eq | Binary::Ne, true) = (op, both_wide) {
+            return self.compare_wide(space, op, a, b);
+        }
         let (a, b) = (self.value(a), self.value(b));
         match (op, ty) {
             (Binary::Add, _) => self.commutative(space, "Add", "Adds", a, b),
@@ -240,6 +248,146 @@ impl Lowering<'_> {
         let not = self.apply(space, Op::BitNot, vec![bits]);
         let left = self.apply(space, Op::BitBinary("And"), vec![other, not]);
         self.apply(space, Op::BitBinary("Or"), vec![taken, left])
+    }
+}
+
+impl Lowering<'_> {
+    fn is_wide(&self, id: ExprId) -> bool {
+        is_wide(self.exprs, self.variant, id)
+    }
+
+    /// Two int elements of any size are equal where their wrapping difference is 0; that survives the rounding to
+    /// fp32 that the elements themselves would not.
+    fn compare_wide(&mut self, space: Space, op: Binary, a: ExprId, b: ExprId) -> Arg {
+        let mut raw = |id| {
+            self.value(id);
+            self.raw[&id].clone()
+        };
+        let (a, b) = (raw(a), raw(b));
+        let (a, b) = (self.arg(space, a), self.arg(space, b));
+        let difference = self.apply(space, Op::IntSub, vec![a, b]);
+        let difference = self.apply(space, Op::FromInt, vec![difference]);
+        let size = self.apply(space, Op::Unary("Abs"), vec![difference]);
+        let differs = self.with_scalar(space, "Mins", size, 1.0);
+        if op == Binary::Ne {
+            differs
+        } else {
+            self.complement(space, differs)
+        }
+    }
+
+    /// An element that changes within the tile: copied or looked up, then converted to fp32.
+    pub(super) fn load(&mut self, space: Space, id: ExprId) -> Arg {
+        let plan = self.loads[&id].clone();
+        let declared = self.variant.tensor(plan.tensor);
+        let (dtype, note) = (declared.dtype, declared.name.clone());
+        let tensor = self.names.captured(plan.tensor).to_owned();
+        let stride = |dim: usize| format!("launch_.tiling.{tensor}Stride[{dim}]");
+        let offset = self.offset(&plan, &tensor, &note);
+        let (helper, strides) = match plan.kind {
+            LoadKind::Rows { dim } => ("LoadRows", vec![stride(dim)]),
+            LoadKind::Columns { dim } => ("LoadColumns", vec![stride(dim)]),
+            LoadKind::Pairs { row_dim, col_dim } => {
+                ("LoadPairs", vec![stride(row_dim), stride(col_dim)])
+            }
+            LoadKind::Table { dim, len, index } => {
+                let table = Table {
+                    tensor: tensor.clone(),
+                    dtype,
+                    len,
+                    offset,
+                    stride: stride(dim),
+                    note,
+                };
+                return self.lookup(space, table, index);
+            }
+        };
+        let copy = Copy {
+            helper,
+            tensor,
+            cpp_type: cpp_type(dtype),
+            offset,
+            strides,
+        };
+        let raw = self.apply(space, Op::Load(copy), Vec::new());
+        if dtype == Dtype::Int32 {
+            self.raw.insert(id, Value::Vector(space, raw.clone()));
+        }
+        match dtype {
+            Dtype::Fp32 => raw,
+            Dtype::Int32 => self.apply(space, Op::FromInt, vec![raw]),
+            Dtype::Fp16 | Dtype::Bf16 => {
+                self.apply(space, Op::FromHalf(cpp_type(dtype)), vec![raw])
+            }
+            Dtype::Bool | Dtype::Int8 => {
+                let half = self.apply(space, Op::FromByte, vec![raw]);
+                let number = self.apply(space, Op::FromHalf("half"), vec![half]);
+                // Any byte but 0 is true.
+                self.with_scalar(space, "Mins", number, 1.0)
+            }
+        }
+    }
+
+    /// The member that holds where the tensor starts for a task.
+    fn offset(&mut self, plan: &LoadPlan, tensor: &str, note: &str) -> String {
+        let terms: Vec<String> = plan
+            .starts
+            .iter()
+            .enumerate()
+            .filter(|(_, start)| *self.exprs.node(**start) != Node::Int(0))
+            .map(|(dim, start)| {
+                let start = self.scalars.print(*start);
+                format!("static_cast<int64_t>({start}) * launch.tiling.{tensor}Stride[{dim}]")
+            })
+            .collect();
+        let text = if terms.is_empty() {
+            "0".to_owned()
+        } else {
+            terms.join(" + ")
+        };
+        let offsets = &mut self.lowered.task_offsets;
+        let known = offsets
+            .iter()
+            .position(|offset| offset.text == text && offset.note == note);
+        let at = known.unwrap_or_else(|| {
+            offsets.push(TaskOffset {
+                text,
+                note: note.to_owned(),
+            });
+            offsets.len() - 1
+        });
+        format!("offset{at}_")
+    }
+
+    /// A gather from a table in UB; indices of pairs that are no pairs are kept inside.
+    fn lookup(&mut self, space: Space, table: Table, index: ExprId) -> Arg {
+        let last = (table.len - 1) as f32;
+        let tables = &mut self.lowered.tables;
+        let known = tables.iter().position(|other| *other == table);
+        let at = known.unwrap_or_else(|| {
+            tables.push(table);
+            tables.len() - 1
+        });
+        let index = self.value(index);
+        let index = self.arg(space, index);
+        let index = self.with_scalar(space, "Maxs", index, 0.0);
+        let index = self.with_scalar(space, "Mins", index, last);
+        let bytes = self.with_scalar(space, "Muls", index, 4.0);
+        let bytes = self.apply(space, Op::ToBits, vec![bytes]);
+        let at = u32::try_from(at).expect("few tables");
+        self.apply(space, Op::Gather(at), vec![bytes])
+    }
+}
+
+/// C++ type of an element in global memory.
+pub(crate) fn cpp_type(dtype: Dtype) -> &'static str {
+    match dtype {
+        Dtype::Fp32 => "float",
+        Dtype::Fp16 => "half",
+        Dtype::Bf16 => "bfloat16_t",
+        Dtype::Int8 => "int8_t",
+        Dtype::Int32 => "int32_t",
+        Dtype::Bool => "uint8_t",
     }
 }
 

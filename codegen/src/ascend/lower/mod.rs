@@ -6,7 +6,8 @@
 //! is exact below 2^24, which [`exact_length`] makes sure of.
 
 pub(crate) mod describe;
-mod expand;
+pub(crate) mod expand;
+pub(crate) mod loads;
 pub(crate) mod names;
 pub(crate) mod program;
 pub(crate) mod scalar;
@@ -15,9 +16,10 @@ use std::collections::BTreeMap;
 
 use fa_dsl::ir::{Dependence, ExprId, Exprs, Node, Type, Var};
 use fa_dsl::tiles;
-use fa_dsl::variant::{Align, Variant};
+use fa_dsl::variant::{Align, Dtype, Variant};
 
 use describe::describe;
+use loads::LoadPlan;
 use names::Names;
 use program::{Arg, Instr, Op, Program, Register, Space};
 use scalar::{ScalarPrinter, float_literal};
@@ -34,11 +36,41 @@ pub(crate) struct TaskScalar {
     pub note: String,
 }
 
+/// Where a captured tensor starts for a task: an offset in elements.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct TaskOffset {
+    /// C++ of type `int64_t`.
+    pub(crate) text: String,
+    /// The tensor's name in the `.fa` file.
+    pub(crate) note: String,
+}
+
+/// A table in UB.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct Table {
+    /// Name of the tensor in emitted code.
+    pub(crate) tensor: String,
+    /// Element type in global memory.
+    pub(crate) dtype: Dtype,
+    /// Elements.
+    pub(crate) len: u32,
+    /// Member that holds the offset of the first one.
+    pub(crate) offset: String,
+    /// Stride between elements.
+    pub(crate) stride: String,
+    /// The tensor's name in the `.fa` file.
+    pub(crate) note: String,
+}
+
 /// The vector programs of a variant.
 #[derive(Clone, Debug, Default, serde::Serialize)]
 pub(crate) struct Lowered {
     /// Scalars computed at the start of a task.
     pub task_scalars: Vec<TaskScalar>,
+    /// Offsets into captured tensors, computed at the start of a task.
+    pub task_offsets: Vec<TaskOffset>,
+    /// Tables, loaded at the start of a task.
+    pub tables: Vec<Table>,
     /// Values equal everywhere, once a task.
     pub uniform: Program,
     /// Values of a query row, once a task.
@@ -62,12 +94,21 @@ enum Value {
 
 /// The longest sequences for which every int of the vector programs is exact, or the node that is exact for no
 /// useful length.
-pub(crate) fn exact_length(exprs: &Exprs, roots: &[ExprId]) -> Result<u32, ExprId> {
+pub(crate) fn exact_length(
+    variant: &Variant,
+    exprs: &Exprs,
+    roots: &[ExprId],
+    loads: &BTreeMap<ExprId, LoadPlan>,
+) -> Result<u32, ExprId> {
     let dependences = exprs.dependences();
-    let vector: Vec<ExprId> = exprs
-        .reachable(roots)
+    let nodes = loads::vector_nodes(exprs, roots, loads);
+    if let Some(misused) = loads::misused_wide(exprs, variant, &nodes) {
+        return Err(misused);
+    }
+    let vector: Vec<ExprId> = nodes
         .into_iter()
         .filter(|id| exprs.ty(*id) == Type::Int && dependences[id.index()] != Dependence::default())
+        .filter(|id| !loads::is_wide(exprs, variant, *id))
         .collect();
     let mut length = tiles::MAX_LENGTH;
     loop {
@@ -86,10 +127,18 @@ pub(crate) fn exact_length(exprs: &Exprs, roots: &[ExprId]) -> Result<u32, ExprI
 }
 
 /// Lowers the score and mask expressions of a variant.
-pub(crate) fn lower(variant: &Variant, exprs: &Exprs, names: &Names) -> Lowered {
+pub(crate) fn lower(
+    variant: &Variant,
+    exprs: &Exprs,
+    names: &Names,
+    loads: &BTreeMap<ExprId, LoadPlan>,
+) -> Lowered {
     let mut lowering = Lowering {
         variant,
         exprs,
+        names,
+        loads,
+        raw: BTreeMap::new(),
         scalars: ScalarPrinter::new(exprs, names),
         dependences: exprs.dependences(),
         outer: BTreeMap::new(),
@@ -106,6 +155,10 @@ pub(crate) fn lower(variant: &Variant, exprs: &Exprs, names: &Names) -> Lowered 
 struct Lowering<'a> {
     variant: &'a Variant,
     exprs: &'a Exprs,
+    names: &'a Names,
+    loads: &'a BTreeMap<ExprId, LoadPlan>,
+    /// Int elements as they were copied, before the conversion to fp32.
+    raw: BTreeMap<ExprId, Value>,
     scalars: ScalarPrinter<'a>,
     dependences: Vec<Dependence>,
     /// Values outside the tile programs.
@@ -145,6 +198,15 @@ impl Lowering<'_> {
         }
         self.in_mask = true;
         self.inner.clear();
+        // Copies of whole tiles belong to the program that made them.
+        let dependences = &self.dependences;
+        self.raw.retain(|id, _| {
+            dependences[id.index()]
+                != Dependence {
+                    row: true,
+                    col: true,
+                }
+        });
         let keep = match self.value(self.variant.mask) {
             Value::Vector(Space::Tile, arg) => arg,
             other => self.spread(other),
@@ -321,6 +383,7 @@ impl Lowering<'_> {
             Node::Unary(op, a) => self.unary(space, op, a),
             Node::Binary(op, a, b) => self.binary(space, op, a, b),
             Node::Select(cond, then, other) => self.select(space, cond, then, other),
+            Node::Load(..) => self.load(space, id),
             node => unreachable!("refused before lowering or printed as a scalar: {node:?}"),
         }
     }

@@ -57,6 +57,40 @@ pub(crate) enum Op {
     Fill(String),
     /// Repeats a value of an outer space over the own one.
     Spread,
+    /// Copies elements of a captured tensor, as they lie, from global memory.
+    Load(Copy),
+    /// Elements of 16 bits to fp32, of that C++ type.
+    FromHalf(&'static str),
+    /// Unsigned bytes to fp16.
+    FromByte,
+    /// 32-bit ints to fp32, rounded to nearest.
+    FromInt,
+    /// Difference of 32-bit ints; wraps.
+    IntSub,
+    /// Elements of a table in UB at byte offsets.
+    Gather(u32),
+}
+
+impl Op {
+    /// Whether the result may not take the place of an operand: it is wider, or read at other places.
+    fn needs_own_place(&self) -> bool {
+        matches!(self, Op::FromHalf(_) | Op::FromByte | Op::Gather(_))
+    }
+}
+
+/// A copy from a captured tensor.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct Copy {
+    /// The helper that does it: `LoadRows`, `LoadColumns`, `LoadPairs`.
+    pub(crate) helper: &'static str,
+    /// Name of the tensor in emitted code.
+    pub(crate) tensor: String,
+    /// C++ element type.
+    pub(crate) cpp_type: &'static str,
+    /// Member that holds the offset at row 0.
+    pub(crate) offset: String,
+    /// Strides along the query row and the key row, as far as the tensor follows them.
+    pub(crate) strides: Vec<String>,
 }
 
 /// One vector instruction.
@@ -137,15 +171,19 @@ impl Program {
         let mut free: Vec<Register> = Vec::new();
         let mut count = 0;
         for (at, instr) in self.instrs.iter_mut().enumerate() {
+            let mut dying = Vec::new();
             for arg in &mut instr.args {
                 if let Arg::Own(register) = arg {
                     let virtual_index = register.0 as usize;
                     *register =
                         home[virtual_index].expect("operands are written before they are read");
-                    if last_use[virtual_index] == at && !free.contains(register) {
-                        free.push(*register);
+                    if last_use[virtual_index] == at && !dying.contains(register) {
+                        dying.push(*register);
                     }
                 }
+            }
+            if !instr.op.needs_own_place() {
+                free.append(&mut dying);
             }
             free.sort_unstable_by(|a, b| b.cmp(a));
             if let Arg::Own(register) = &mut instr.dst {
@@ -159,6 +197,7 @@ impl Program {
                 home[virtual_index] = Some(buffer);
                 *register = buffer;
             }
+            free.append(&mut dying);
         }
         self.buffers = count;
         live_out

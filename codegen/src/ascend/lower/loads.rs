@@ -1,0 +1,230 @@
+//! How elements of captured tensors reach the vector unit.
+//!
+//! An element that no row changes is read by scalar code. One that follows the query row is copied so that every
+//! row has a data block of its own; one that follows the key row comes as a run of neighbours; one that follows
+//! both, as rows of such runs. Anything else of constant size is a table in UB that a gather reads.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fa_dsl::ir::{Binary, Dependence, ExprId, Exprs, Node, TensorId, Type};
+use fa_dsl::tiles;
+use fa_dsl::variant::{Dtype, Size, Variant};
+
+/// Largest table, elements: 16 KiB of fp32 in UB.
+const MAX_TABLE: i64 = 4096;
+
+/// How one element read is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LoadKind {
+    /// Follows the query row along this dimension.
+    Rows { dim: usize },
+    /// Follows the key row along this dimension, the innermost one.
+    Columns { dim: usize },
+    /// Follows both along these dimensions; the key row along the innermost one.
+    Pairs { row_dim: usize, col_dim: usize },
+    /// Looked up along this dimension of constant size.
+    Table { dim: usize, len: u32, index: ExprId },
+}
+
+/// One element read inside a tile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LoadPlan {
+    pub(crate) tensor: TensorId,
+    pub(crate) kind: LoadKind,
+    /// Index on each dimension at row 0, scalar ints; 0 on the dimension of a table.
+    pub(crate) starts: Vec<ExprId>,
+}
+
+/// A read that the backend has no way for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unloadable {
+    pub(crate) load: ExprId,
+    pub(crate) tensor: TensorId,
+    /// Why, after "a captured tensor ".
+    pub(crate) why: &'static str,
+    /// What to write instead.
+    pub(crate) help: &'static str,
+}
+
+/// Plans of all element reads that change within a tile; what is found on the way is appended to the arena.
+pub(crate) fn plan_loads(
+    exprs: &mut Exprs,
+    variant: &Variant,
+    roots: &[ExprId],
+) -> Result<BTreeMap<ExprId, LoadPlan>, Vec<Unloadable>> {
+    let mut plans = BTreeMap::new();
+    let mut refused = Vec::new();
+    let dependences = exprs.dependences();
+    for id in exprs.reachable(roots) {
+        let Node::Load(tensor, index, _) = exprs.node(id).clone() else {
+            continue;
+        };
+        if dependences[id.index()] == Dependence::default() {
+            continue;
+        }
+        match plan_load(exprs, variant, &dependences, tensor, &index) {
+            Ok(plan) => {
+                plans.insert(id, plan);
+            }
+            Err((why, help)) => refused.push(Unloadable {
+                load: id,
+                tensor,
+                why,
+                help,
+            }),
+        }
+    }
+    if refused.is_empty() {
+        Ok(plans)
+    } else {
+        Err(refused)
+    }
+}
+
+type Refusal = (&'static str, &'static str);
+
+fn plan_load(
+    exprs: &mut Exprs,
+    variant: &Variant,
+    dependences: &[Dependence],
+    tensor: TensorId,
+    index: &[ExprId],
+) -> Result<LoadPlan, Refusal> {
+    let zero = exprs.int(0);
+    let changes = |id: ExprId| dependences[id.index()] != Dependence::default();
+    let moving: Vec<usize> = (0..index.len())
+        .filter(|dim| changes(index[*dim]))
+        .collect();
+    let mut starts = index.to_vec();
+    let mut steps = Vec::new();
+    for dim in &moving {
+        match tiles::affine(exprs, index[*dim], variant.align) {
+            Some(form) if (form.q, form.kv) == (1, 0) || (form.q, form.kv) == (0, 1) => {
+                starts[*dim] = form.offset;
+                steps.push((*dim, form.q == 1));
+            }
+            _ => {
+                steps.clear();
+                break;
+            }
+        }
+    }
+    let innermost = index.len() - 1;
+    let kind = match steps.as_slice() {
+        [(dim, true)] => LoadKind::Rows { dim: *dim },
+        [(dim, false)] if *dim == innermost => LoadKind::Columns { dim: *dim },
+        [(row_dim, true), (col_dim, false)] if *col_dim == innermost => LoadKind::Pairs {
+            row_dim: *row_dim,
+            col_dim: *col_dim,
+        },
+        _ => {
+            let [dim] = moving.as_slice() else {
+                return Err((
+                    "whose key dimension is not its last",
+                    "declare the tensor with `kv_len` as its last dimension, or generate for `cpu`",
+                ));
+            };
+            starts = index.to_vec();
+            starts[*dim] = zero;
+            LoadKind::Table {
+                dim: *dim,
+                len: table_len(variant, tensor, *dim, innermost)?,
+                index: index[*dim],
+            }
+        }
+    };
+    Ok(LoadPlan {
+        tensor,
+        kind,
+        starts,
+    })
+}
+
+/// The size of a table's dimension: constant, not too large, and innermost.
+fn table_len(
+    variant: &Variant,
+    tensor: TensorId,
+    dim: usize,
+    innermost: usize,
+) -> Result<u32, Refusal> {
+    let declared = &variant.tensor(tensor).dims[dim];
+    if variant.tensor(tensor).dtype.bytes() == 1 {
+        return Err((
+            "of bytes that is looked up by a computed index",
+            "declare the table as `int32` or a float type, or generate for `cpu`",
+        ));
+    }
+    if dim != innermost {
+        return Err((
+            "looked up along a dimension that is not its last",
+            "declare the tensor with that dimension last, or generate for `cpu`",
+        ));
+    }
+    let sizes: &[Size] = &declared.sizes;
+    match u32::try_from(declared.constant) {
+        Ok(len) if sizes.is_empty() && declared.constant <= MAX_TABLE => Ok(len),
+        _ => Err((
+            "looked up along a dimension whose size the launch decides or that passes 4096",
+            "give the table a constant size and `clamp` the index into it, or generate for `cpu`",
+        )),
+    }
+}
+
+/// The ints that the vector programs compute: all that the roots need, the indices of planned reads left out as far
+/// as scalar code or a copy takes care of them.
+pub(crate) fn vector_nodes(
+    exprs: &Exprs,
+    roots: &[ExprId],
+    loads: &BTreeMap<ExprId, LoadPlan>,
+) -> BTreeSet<ExprId> {
+    let mut seen = BTreeSet::new();
+    let mut pending = roots.to_vec();
+    while let Some(id) = pending.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        match loads.get(&id).map(|plan| plan.kind) {
+            Some(LoadKind::Table { index, .. }) => pending.push(index),
+            Some(_) => {}
+            None => pending.extend(exprs.children(id)),
+        }
+    }
+    seen
+}
+
+/// Whether a node is an int element of any size, as it lies in memory.
+pub(crate) fn is_wide(exprs: &Exprs, variant: &Variant, id: ExprId) -> bool {
+    matches!(exprs.node(id), Node::Load(tensor, ..) if variant.tensor(*tensor).dtype == Dtype::Int32)
+}
+
+/// Ints that may pass 2^24 although they are read and not computed, and that something other than a comparison
+/// with an exact int, or an equality, uses.
+pub(crate) fn misused_wide(
+    exprs: &Exprs,
+    variant: &Variant,
+    nodes: &BTreeSet<ExprId>,
+) -> Option<ExprId> {
+    for id in nodes {
+        let children = match exprs.node(*id) {
+            // An element compared with an int below 2^24 decides the same after rounding to fp32.
+            Node::Binary(Binary::Lt | Binary::Le, a, b) if exprs.ty(*a) == Type::Int => {
+                let wide = [*a, *b].map(|side| is_wide(exprs, variant, side));
+                if wide == [true, true] {
+                    vec![*a]
+                } else {
+                    Vec::new()
+                }
+            }
+            Node::Binary(Binary::Eq | Binary::Ne, ..) | Node::Load(..) => Vec::new(),
+            _ => exprs.children(*id),
+        };
+        let dependences = exprs.dependences();
+        let misused = children.into_iter().find(|child| {
+            is_wide(exprs, variant, *child) && dependences[child.index()] != Dependence::default()
+        });
+        if misused.is_some() {
+            return misused;
+        }
+    }
+    None
+}

@@ -1,0 +1,69 @@
+//! Captured tensors, precisions and lengths as data, on every backend that has them, against the reference.
+
+use fa_runtime::verify::{Case, compare, shapes};
+use fa_runtime::{Error, Kernel};
+use fa_tests::harness::compile;
+
+/// Verifies every variant of a text on all backends and edge shapes.
+fn hold(text: &str) {
+    for backends in compile(text) {
+        let kernels: Vec<&Kernel> = backends.kernels.iter().skip(1).collect();
+        for (seed, shape) in shapes(&backends.variant).into_iter().enumerate() {
+            let case = Case::random(&backends.variant, shape, seed as u64, false);
+            match compare(&backends.variant, &kernels, &case) {
+                Ok(rows) => rows.iter().for_each(|row| assert!(row.pass, "{row:?}")),
+                // Ids of documents need a key for every query row, which two of the shapes do not have.
+                Err(Error::Launch(_)) => assert!(shape.q_len > shape.kv_len, "{shape:?}"),
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn values_per_pair() {
+    hold(
+        "attention bias_fp32 { head_dim = 32; mask = causal;
+             tensor bias: fp32[h, q_len, kv_len]; score = score + bias[h, q_idx, kv_idx]; }
+         attention bias_fp16 { head_dim = 32; tensor bias: fp16[b, h, q_len, kv_len];
+             score = score + bias[b, h, q_idx, kv_idx]; }
+         attention dense_4d { head_dim = 32; tensor m: bool[b, h, q_len, kv_len]; mask = dense(m); }
+         attention dense_2d { head_dim = 32; tensor m: bool[q_len, kv_len]; mask = dense(m) || kv_pos < 3; }",
+    );
+}
+
+#[test]
+fn values_per_row_and_per_key() {
+    hold(
+        "attention key_bias { head_dim = 32; tensor bias: bf16[kv_h, kv_len]; score = score + bias[kv_h, kv_idx]; }
+         attention row_scale { head_dim = 32; tensor t: fp16[b, q_len]; score = score * t[b, q_idx]; }
+         attention row_mask { head_dim = 32; tensor drop: bool[b, q_len]; mask = !drop[b, q_idx]; }
+         attention key_mask { head_dim = 32; tensor keep: bool[b, kv_len]; mask = keep[b, kv_idx]; }
+         attention row_limit { head_dim = 32; tensor t: int32[b, q_len]; mask = kv_idx < t[b, q_idx]; }
+         attention documents { head_dim = 32; tensor ids: int32[b, kv_len]; mask = causal && same(ids); }",
+    );
+}
+
+#[test]
+fn values_per_head_and_tables() {
+    hold(
+        "attention lengths { head_dim = 32; tensor lens: int32[b]; mask = padding(lens); }
+         attention prefixes { head_dim = 32; tensor n: int32[b]; mask = causal || prefix(n[b]); }
+         attention relative { head_dim = 32; tensor table: fp32[129];
+             score = score + table[clamp(q_pos - kv_pos, -64, 64) + 64]; }
+         attention relative_fp16 { head_dim = 32; tensor table: fp16[h, 33]; mask = causal;
+             score = score + table[h, clamp(kv_pos - q_pos, -16, 16) + 16]; }",
+    );
+}
+
+#[test]
+fn precisions() {
+    hold(
+        "attention fp16_softmax { head_dim = 64; precision = fp16; mask = causal; allow = [FA102]; }
+         attention bf16_softmax { head_dim = 40; precision = bf16; v_head_dim = 24; }
+         attention fp32_output { head_dim = 16; v_head_dim = 5; layout = bsnd;
+             precision { qkv = bf16; softmax = fp32; accumulate = fp32; output = fp32; } }
+         attention three_types { head_dim = 16;
+             precision { qkv = fp16; softmax = bf16; accumulate = fp32; output = bf16; } }",
+    );
+}
