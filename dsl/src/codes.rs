@@ -101,4 +101,6 @@ codes! {
     304 "304" LAUNCH_INPUTS "launch-inputs" Error "a captured input that is missing, unknown or out of range at launch";
     305 "305" LAUNCH_HEADS "launch-heads" Error "head counts that do not divide each other at launch";
     306 "306" WINDOW_SEES_ALL "window-sees-all" Note "a window that is larger than every length of a launch";
+    307 "307" NON_FINITE_VALUE "non-finite-value" Warning "NaN or an infinity in an argument or a result";
+    308 "308" INDEX_OUT_OF_RANGE "index-out-of-range" Warning "lengths or document numbers that no launch has";
 }

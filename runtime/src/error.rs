@@ -21,6 +21,9 @@ pub enum Error {
     /// The launch is refused before any kernel code runs.
     #[error("launch refused: {}", list(.0))]
     Launch(Vec<Diagnostic>),
+    /// Strict mode finds values in the results that are hardly ever meant; they have been written.
+    #[error("results refused: {}", list(.0))]
+    Results(Vec<Diagnostic>),
     /// A view that does not fit its storage.
     #[error(
         "a {dtype} view of shape {shape:?} and strides {strides:?} does not fit {bytes} bytes",

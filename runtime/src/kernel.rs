@@ -11,7 +11,7 @@ use crate::ascend::{self, AscendKernel};
 use crate::cache::Cache;
 use crate::cpu::{self, CpuKernel, CpuLaunch};
 use crate::error::{Error, Result};
-use crate::launch::{Arguments, Checked, Outputs, lse_shape, output_shape};
+use crate::launch::{Arguments, Checked, Outputs, lse_shape, output_shape, strict_result_findings};
 use crate::reference;
 use crate::tensor::Tensor;
 
@@ -278,14 +278,26 @@ impl Kernel {
     /// Checks everything, computes, and writes the results.
     ///
     /// # Errors
-    /// [`Error::Launch`] before any kernel code runs; later what the backend reports.
+    /// [`Error::Launch`] before any kernel code runs; later what the backend reports, and in strict mode
+    /// [`Error::Results`].
     pub fn launch(&self, arguments: &Arguments<'_>, outputs: &mut Outputs<'_>) -> Result<Report> {
         let checked = arguments.check(&self.variant)?;
         checked.check_outputs(&self.variant, outputs)?;
         if let Some(plan) = self.plan() {
             checked.check_limit(plan.limits().max_len)?;
         }
-        self.launch_checked(&checked, outputs)
+        if !arguments.strict {
+            return self.launch_checked(&checked, outputs);
+        }
+        match checked.strict_findings(&self.variant) {
+            found if found.is_empty() => {}
+            found => return Err(Error::Launch(found)),
+        }
+        let report = self.launch_checked(&checked, outputs)?;
+        match strict_result_findings(&self.variant, outputs) {
+            found if found.is_empty() => Ok(report),
+            found => Err(Error::Results(found)),
+        }
     }
 
     /// The same into new tensors.

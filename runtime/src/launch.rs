@@ -4,6 +4,7 @@ mod captured;
 mod check;
 mod notes;
 mod params;
+mod strict;
 
 use fa_dsl::diagnostic::Diagnostic;
 use fa_dsl::ir::eval::Value;
@@ -34,6 +35,8 @@ pub struct Arguments<'a> {
     pub training: Option<Seed>,
     /// Cumulative lengths, with a leading 0: packed sequences only.
     pub packed: Option<PackedLengths>,
+    /// Every element is looked at: what is hardly ever meant, such as NaN, refuses the launch or its results.
+    pub strict: bool,
 }
 
 /// Prefix sums of the lengths of packed sequences, each starting with 0.
@@ -98,6 +101,7 @@ impl<'a> Arguments<'a> {
             params: Vec::new(),
             training: None,
             packed: None,
+            strict: false,
         }
     }
 
@@ -122,6 +126,13 @@ impl<'a> Arguments<'a> {
         self
     }
 
+    /// Looks at every element of inputs and results.
+    #[must_use]
+    pub fn strict(mut self) -> Arguments<'a> {
+        self.strict = true;
+        self
+    }
+
     /// Checks the inputs alone.
     ///
     /// # Errors
@@ -138,6 +149,12 @@ impl Checked<'_> {
     /// [`Error::Launch`] with every fault found.
     pub fn check_outputs(&self, variant: &Variant, outputs: &Outputs<'_>) -> Result<()> {
         check::outputs(variant, self, outputs).map_err(Error::Launch)
+    }
+
+    /// What strict mode says of the elements of the inputs: values that are NaN or infinite, lengths and documents
+    /// that no launch has.
+    pub fn strict_findings(&self, variant: &Variant) -> Vec<Diagnostic> {
+        strict::inputs(variant, self)
     }
 
     /// Notes about a legal launch, those that the variant silences left out.
@@ -186,6 +203,11 @@ impl Checked<'_> {
         };
         Block::new(&launch, captured, &self.params)
     }
+}
+
+/// What strict mode says of the elements of results.
+pub(crate) fn strict_result_findings(variant: &Variant, outputs: &Outputs<'_>) -> Vec<Diagnostic> {
+    strict::outputs(variant, outputs)
 }
 
 /// The shape of O for q of this shape, both in the variant's layout.

@@ -35,6 +35,7 @@ pub(crate) fn run(args: &RunArgs, session: &mut Session) -> anyhow::Result<Outco
     if target
         .as_ref()
         .is_some_and(|target| target.kind == TargetKind::SplitCore)
+        && !arguments.strict
     {
         session.report(&loaded.sources, poison(&tensors.v))?;
     }
@@ -53,7 +54,7 @@ pub(crate) fn run(args: &RunArgs, session: &mut Session) -> anyhow::Result<Outco
             Ok(session.finish(fields(&report, args, &results))?)
         }
         Ok(None) => Ok(session.finish(json!({}))?),
-        Err(Error::Launch(faults) | Error::Plan(faults)) => {
+        Err(Error::Launch(faults) | Error::Results(faults) | Error::Plan(faults)) => {
             session.report(&loaded.sources, faults)?;
             Ok(session.finish(json!({}))?)
         }
@@ -99,7 +100,7 @@ fn poison(v: &Tensor) -> Option<Diagnostic> {
     let count = v.to_f64().iter().filter(|value| !value.is_finite()).count();
     (count > 0).then(|| {
         Diagnostic::warning(
-            codes::LAUNCH_ARGUMENT,
+            codes::NON_FINITE_VALUE,
             format!("`v` has {count} elements that are NaN or infinite; at a masked pair inside a tile they make the row NaN"),
             "zero the values of masked keys, or run on backend cpu, which leaves them out",
         )
@@ -185,6 +186,7 @@ fn arguments<'t>(
         }
     }
     arguments.packed.clone_from(&tensors.packed);
+    arguments.strict = args.source.strict;
     arguments.training = args.seed.map(|seed| Seed {
         seed,
         offset: args.offset,

@@ -161,6 +161,7 @@ impl Case {
             params: self.params.clone(),
             training: self.training,
             packed: self.packed.clone(),
+            strict: false,
         }
     }
 
