@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 /// How the launches of a call of [`run`] differ from plain ones.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// A fault in one place.
-    pub fault: Option<Fault>,
+    /// Faults, each in one place.
+    pub faults: Vec<Fault>,
     /// Seed of a random order of completion, inside what the kernel orders.
     pub seed: Option<u64>,
     /// Whether data moves and is computed; without it every byte that a kernel writes counts as defined.
@@ -23,7 +23,7 @@ pub struct Experiment {
 impl Default for Experiment {
     fn default() -> Experiment {
         Experiment {
-            fault: None,
+            faults: Vec::new(),
             seed: None,
             data: true,
             observe: false,
@@ -46,10 +46,12 @@ pub enum Fault {
         /// Line of the barrier.
         line: u32,
     },
-    /// The sets or waits of a line use the neighbouring event id.
+    /// The sets or waits of a line use this event id.
     OtherId {
         /// Line of the set or wait.
         line: u32,
+        /// The id.
+        id: u8,
     },
     /// The cross-core sets of a line name another pipe.
     OtherPipe {
@@ -57,6 +59,17 @@ pub enum Fault {
         line: u32,
         /// The pipe named instead, such as `MTE2`.
         pipe: &'static str,
+    },
+    /// Bytes of a memory lie over other bytes of it, as if a ring had a slot less.
+    SharedSlot {
+        /// The memory, such as `UB` or `GM`.
+        memory: &'static str,
+        /// For global memory: which 64-bit word of the kernel's arguments the bytes count from.
+        argument: usize,
+        /// The bytes.
+        slot: std::ops::Range<usize>,
+        /// The first byte that they lie over.
+        onto: usize,
     },
 }
 

@@ -75,7 +75,13 @@ impl Core {
         let experiment = &shared.experiment;
         let order = shared.options.hazards.then(|| {
             let (count, block) = (shared.cores.len(), machine.block);
-            Tracker::new(index, count, block, shared.options.auto_sync)
+            Tracker::new(
+                index,
+                count,
+                block,
+                shared.options.auto_sync,
+                shared.alias(),
+            )
         });
         let random = experiment
             .seed
@@ -272,8 +278,8 @@ impl Core {
 
     /// Whether a fault of this launch sits at a place.
     fn fault_at(&self, loc: &Loc, find: impl Fn(&Fault, u32) -> bool) -> bool {
-        let fault = self.shared.experiment.fault.as_ref();
-        fault.is_some_and(|fault| find(fault, loc.line()))
+        let mut faults = self.shared.experiment.faults.iter();
+        faults.any(|fault| find(fault, loc.line()))
     }
 
     fn note(&mut self, pipe: Pipe, loc: Loc, refusal: Refusal) {

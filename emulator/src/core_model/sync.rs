@@ -20,8 +20,7 @@ impl Core {
             .limits
             .clone()
             .expect("split-core targets have limits");
-        let other = self.fault_at(&loc, |fault, line| *fault == Fault::OtherId { line });
-        let id = record.p[2] ^ i64::from(other);
+        let id = self.other_id(record.p[2], &loc);
         if !(0..i64::from(limits.event_ids)).contains(&id) {
             return Err(Refusal::new(
                 "event-id",
@@ -184,15 +183,31 @@ impl Core {
         Ok(self.submit_sync(pipe, action, loc))
     }
 
+    /// The event id of a set or wait, unless a fault gives another.
+    fn other_id(&self, id: i64, loc: &Loc) -> i64 {
+        let mut faults = self.shared.experiment.faults.iter();
+        let other = faults.find_map(|fault| match fault {
+            Fault::OtherId { line, id } if *line == loc.line() => Some(i64::from(*id)),
+            _ => None,
+        });
+        other.unwrap_or(id)
+    }
+
     /// The pipe that a set names, unless a fault names another.
     fn other_pipe(&self, pipe: Pipe, loc: &Loc) -> Pipe {
-        match self.shared.experiment.fault {
-            Some(Fault::OtherPipe { line, pipe: other }) if line == loc.line() => Pipe::ALL
-                .into_iter()
-                .find(|pipe| pipe.name() == other)
-                .unwrap_or(pipe),
-            _ => pipe,
-        }
+        let named = self
+            .shared
+            .experiment
+            .faults
+            .iter()
+            .find_map(|fault| match fault {
+                Fault::OtherPipe { line, pipe } if *line == loc.line() => Some(*pipe),
+                _ => None,
+            });
+        Pipe::ALL
+            .into_iter()
+            .find(|pipe| Some(pipe.name()) == named)
+            .unwrap_or(pipe)
     }
 
     pub(super) fn cross_wait(&mut self, record: &RawRecord, loc: Loc) -> Checked<u64> {

@@ -11,12 +11,12 @@ use crate::container::KernelType;
 use crate::core_model::{Abort, Core};
 use crate::device;
 use crate::dtype::Overflow;
-use crate::experiment::{Experiment, Observed};
+use crate::experiment::{Experiment, Fault, Observed};
 use crate::instruction::Loc;
 use crate::loader::Entry;
 use crate::local::Mem;
 use crate::options::Options;
-use crate::order::{self, History, Race, Token};
+use crate::order::{self, Alias, History, Race, Token};
 use crate::report::{Finding, Severity};
 use crate::table;
 
@@ -236,6 +236,36 @@ impl Shared {
             _ => 0,
         };
         self.add_finding(order::describe(race, &self.cores, base));
+    }
+
+    /// The bytes that a fault lays over others.
+    pub(crate) fn alias(&self) -> Option<Alias> {
+        let faults = self.experiment.faults.iter();
+        let (memory, argument, slot, onto) = faults
+            .filter_map(|fault| match fault {
+                Fault::SharedSlot {
+                    memory,
+                    argument,
+                    slot,
+                    onto,
+                } => Some((memory, argument, slot, onto)),
+                _ => None,
+            })
+            .next()?;
+        let mem = Mem::LOCAL
+            .into_iter()
+            .chain([Mem::Gm])
+            .find(|mem| mem.name() == *memory)?;
+        let word = self.args.chunks_exact(8).nth(*argument);
+        let base = match (mem, word) {
+            (Mem::Gm, Some(word)) => u64::from_le_bytes(word.try_into().ok()?) as usize,
+            _ => 0,
+        };
+        Some(Alias {
+            mem,
+            slot: base + slot.start..base + slot.end,
+            onto: base + onto,
+        })
     }
 
     /// Adds what a core has observed.

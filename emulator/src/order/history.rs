@@ -52,6 +52,7 @@ pub(crate) struct Pass<'p> {
     fresh: Accesses,
     /// The last set of accesses that was judged, and what it became.
     memo: Option<(Accesses, Accesses)>,
+    judging: bool,
     pub(crate) conflicts: Vec<Conflict>,
 }
 
@@ -62,8 +63,15 @@ impl<'p> Pass<'p> {
             ordered,
             fresh: Arc::new([access]),
             memo: None,
+            judging: true,
             conflicts: Vec::new(),
         }
+    }
+
+    /// Records only: what is accessed has been judged.
+    pub(crate) fn judged(mut self) -> Pass<'p> {
+        self.judging = false;
+        self
     }
 
     /// Judges the accesses of a range, and returns what the range holds from now on.
@@ -75,7 +83,11 @@ impl<'p> Pass<'p> {
         }
         for earlier in old.iter() {
             let same = earlier.slot == self.access.slot && earlier.epoch == self.access.epoch;
-            if !same && earlier.kind.conflicts(self.access.kind) && !(self.ordered)(earlier) {
+            if self.judging
+                && !same
+                && earlier.kind.conflicts(self.access.kind)
+                && !(self.ordered)(earlier)
+            {
                 self.conflicts.push((*earlier, range.clone()));
             }
         }
@@ -105,6 +117,18 @@ pub(crate) struct History {
 }
 
 impl History {
+    /// Judges one contiguous access without recording it.
+    pub(crate) fn check(&self, range: Range<usize>, pass: &mut Pass<'_>) {
+        let before = self.ranges.range(..range.start).next_back();
+        let straddles = before.filter(|(_, (end, _))| *end > range.start);
+        for (&start, (end, accesses)) in straddles
+            .into_iter()
+            .chain(self.ranges.range(range.clone()))
+        {
+            pass.judge(accesses, start.max(range.start)..(*end).min(range.end));
+        }
+    }
+
     /// Judges one contiguous access and records it.
     pub(crate) fn touch(&mut self, range: Range<usize>, pass: &mut Pass<'_>) {
         if range.is_empty() {

@@ -48,11 +48,27 @@ pub(crate) struct Tracker {
     touches: Touches,
     auto_sync: bool,
     block: usize,
+    /// A fault: bytes of a memory that count as others.
+    alias: Option<Alias>,
+}
+
+/// Bytes that lie over others because of a fault.
+#[derive(Clone, Debug)]
+pub(crate) struct Alias {
+    pub(crate) mem: Mem,
+    pub(crate) slot: std::ops::Range<usize>,
+    pub(crate) onto: usize,
 }
 
 impl Tracker {
     /// Nothing has happened yet; `core` of `cores`.
-    pub(crate) fn new(core: usize, cores: usize, block: usize, auto_sync: bool) -> Tracker {
+    pub(crate) fn new(
+        core: usize,
+        cores: usize,
+        block: usize,
+        auto_sync: bool,
+        alias: Option<Alias>,
+    ) -> Tracker {
         let zero = vec![0; cores * SLOTS];
         Tracker {
             first: core * SLOTS,
@@ -64,6 +80,7 @@ impl Tracker {
             touches: Touches::default(),
             auto_sync,
             block,
+            alias,
         }
     }
 
@@ -134,6 +151,9 @@ impl Tracker {
         self.counts[pipe.index()] += 1;
         let mut touches = std::mem::take(&mut self.touches);
         touches.collect(&instruction.action, &instruction.footprints, self.block);
+        if let Some(alias) = &self.alias {
+            touches.redirect(alias);
+        }
         let overlaps = matches!(&instruction.action, Action::Mmad(plan) if plan.overlaps);
         let atomic = is_atomic(&instruction.action);
         let slot = (self.first + pipe.index()) as u32;
@@ -147,19 +167,24 @@ impl Tracker {
             loc: instruction.loc,
         };
         let mut races = Vec::new();
-        // Reads come first: an instruction does not wait for itself.
-        for write in [false, true] {
-            let kind = match (write, atomic) {
-                (false, _) => Kind::Read,
-                (true, false) => Kind::Write,
-                (true, true) => Kind::Atomic,
-            };
-            for mem in memories(&touches, write) {
-                let list = touches.list.iter();
-                let ranges = list.filter(|touch| touch.write == write && touch.mem == mem);
-                let ranges = ranges.map(|touch| touch.start..touch.end);
-                races.extend(self.walk(pipe, mem, access(kind), ranges, shared));
-            }
+        let written = if atomic { Kind::Atomic } else { Kind::Write };
+        let ranges = |mem, write| {
+            let list = touches.list.iter();
+            list.filter(move |touch| touch.write == write && touch.mem == mem)
+                .map(|touch| touch.start..touch.end)
+        };
+        // Reads are judged before the instruction's own writes replace what was there, and recorded behind them.
+        for mem in memories(&touches, false) {
+            let reads = ranges(mem, false);
+            races.extend(self.walk(pipe, mem, access(Kind::Read), reads, shared, Step::Check));
+        }
+        for mem in memories(&touches, true) {
+            let writes = ranges(mem, true);
+            races.extend(self.walk(pipe, mem, access(written), writes, shared, Step::Both));
+        }
+        for mem in memories(&touches, false) {
+            let reads = ranges(mem, false);
+            races.extend(self.walk(pipe, mem, access(Kind::Read), reads, shared, Step::Record));
         }
         self.touches = touches;
         races
@@ -190,7 +215,7 @@ impl Tracker {
             loc,
         };
         let ranges = std::iter::once(print.start..print.end);
-        self.walk(Pipe::S, print.mem, access, ranges, shared)
+        self.walk(Pipe::S, print.mem, access, ranges, shared, Step::Both)
     }
 
     fn walk(
@@ -200,6 +225,7 @@ impl Tracker {
         access: Access,
         ranges: impl Iterator<Item = std::ops::Range<usize>>,
         shared: &Mutex<History>,
+        step: Step,
     ) -> Vec<Race> {
         let mut global;
         let history = if mem == Mem::Gm {
@@ -215,8 +241,14 @@ impl Tracker {
                 || in_pipe_order(first, earlier, pipe, mem, auto_sync)
         };
         let mut pass = Pass::new(access, &ordered);
+        if step == Step::Record {
+            pass = pass.judged();
+        }
         for range in ranges {
-            history.touch(range, &mut pass);
+            match step {
+                Step::Check => history.check(range, &mut pass),
+                Step::Record | Step::Both => history.touch(range, &mut pass),
+            }
         }
         let race = |(earlier, bytes): Conflict| Race {
             mem,
@@ -226,6 +258,14 @@ impl Tracker {
         };
         pass.conflicts.into_iter().map(race).collect()
     }
+}
+
+/// What a walk over the map does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Check,
+    Record,
+    Both,
 }
 
 /// Orders that need neither flag nor barrier.

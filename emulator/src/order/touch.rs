@@ -2,6 +2,7 @@
 
 use crate::instruction::{Action, Footprint};
 use crate::local::Mem;
+use crate::order::Alias;
 use crate::plan::Place;
 use crate::plan::copy::{CopyPlan, Nd2NzPlan};
 use crate::plan::fixpipe::FixpipePlan;
@@ -122,6 +123,17 @@ impl Touches {
             | Action::WaitFlag(_)
             | Action::Barrier
             | Action::CrossSet { .. } => {}
+        }
+    }
+
+    /// Moves pieces that lie in the bytes of a fault.
+    pub(crate) fn redirect(&mut self, alias: &Alias) {
+        for touch in &mut self.list {
+            if touch.mem == alias.mem && alias.slot.contains(&touch.start) {
+                let len = touch.end - touch.start;
+                touch.start = touch.start - alias.slot.start + alias.onto;
+                touch.end = touch.start + len;
+            }
         }
     }
 
