@@ -8,12 +8,14 @@ use fa_targets::Target;
 use fa_tests::{files_below, root};
 
 /// Folders with sources of our own.
-const CRATES: [&str; 9] = [
+const CRATES: [&str; 11] = [
     "dsl",
     "targets",
     "codegen",
     "emulator",
     "runtime",
+    "macros",
+    "fa",
     "cli",
     "generated",
     "tests",
@@ -22,7 +24,7 @@ const CRATES: [&str; 9] = [
 
 /// Crates of the workspace that each one may import, by the arrows of the architecture page. Development
 /// dependencies are free.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("dsl", &[]),
     ("targets", &[]),
     ("codegen", &["fa-dsl", "fa-targets"]),
@@ -30,6 +32,19 @@ const ARROWS: [(&str, &[&str]); 9] = [
     (
         "runtime",
         &["fa-codegen", "fa-dsl", "fa-emulator", "fa-targets"],
+    ),
+    ("macros", &["fa-expand"]),
+    ("macros/expand", &["fa-codegen", "fa-dsl", "fa-targets"]),
+    (
+        "fa",
+        &[
+            "fa-codegen",
+            "fa-dsl",
+            "fa-expand",
+            "fa-macros",
+            "fa-runtime",
+            "fa-targets",
+        ],
     ),
     ("cli", &["fa-codegen", "fa-dsl", "fa-runtime", "fa-targets"]),
     ("generated", &[]),

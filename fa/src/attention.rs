@@ -1,0 +1,237 @@
+//! A variant that was compiled into the program, and how it is launched.
+
+use std::sync::OnceLock;
+
+use fa_dsl::check::{self, Define};
+use fa_dsl::ir::eval::Value;
+use fa_dsl::span::SourceMap;
+use fa_dsl::variant::{Dtype, Variant};
+use fa_runtime::abi::CpuEntry;
+use fa_runtime::{
+    Arguments, Backend, Outputs, PackedLengths, Report, Results, Tensor, TensorViewMut, lse_shape,
+    output_shape,
+};
+
+use crate::error::Result;
+use crate::launch::{self, Compiled};
+use crate::view::{AsView, View};
+
+pub use fa_dsl::philox::Seed;
+
+/// What the macro writes about a variant.
+#[derive(Clone, Copy, Debug)]
+pub struct Spec {
+    /// The variant's name.
+    pub name: &'static str,
+    /// The text it stands in.
+    pub source: &'static str,
+    /// Constants set from outside.
+    pub defines: &'static [(&'static str, &'static str)],
+    /// The text is the fields of one variant.
+    pub fields: bool,
+    /// Query rows of a task.
+    pub block_q: u32,
+    /// The longest sequences.
+    pub max_len: u32,
+    /// The kernel.
+    pub entry: CpuEntry,
+}
+
+/// A variant and its CPU kernel, compiled into the program.
+#[derive(Debug)]
+pub struct Attention {
+    spec: Spec,
+    variant: OnceLock<Variant>,
+}
+
+/// A variant of the macro.
+///
+/// # Safety
+/// `entry` is the kernel that was rendered for this text.
+pub const unsafe fn attention(spec: Spec) -> Attention {
+    Attention {
+        spec,
+        variant: OnceLock::new(),
+    }
+}
+
+impl Attention {
+    /// The variant's name.
+    pub fn name(&self) -> &'static str {
+        self.spec.name
+    }
+
+    /// The variant as it is written.
+    pub fn source(&self) -> &'static str {
+        self.spec.source
+    }
+
+    /// The checked variant. The first call parses the text, which takes well under a millisecond.
+    pub fn variant(&self) -> &Variant {
+        self.variant.get_or_init(|| {
+            let mut sources = SourceMap::new();
+            let file = sources.add("attention!", self.spec.source);
+            let checked = if self.spec.fields {
+                check::check_inline(&sources, file, self.spec.name)
+            } else {
+                let defines = self.spec.defines.iter().map(|(name, value)| Define {
+                    name: (*name).to_owned(),
+                    value_text: (*value).to_owned(),
+                });
+                check::check(&sources, file, &defines.collect::<Vec<_>>())
+            };
+            let mut variants = checked.variants.into_iter();
+            variants
+                .find(|variant| variant.name.value == self.spec.name)
+                .expect("the macro has checked this text with the same front end")
+        })
+    }
+
+    /// A launch without captured inputs.
+    pub fn call<'a>(
+        &'static self,
+        q: &'a (impl AsView + ?Sized),
+        k: &'a (impl AsView + ?Sized),
+        v: &'a (impl AsView + ?Sized),
+    ) -> Call<'a> {
+        Call {
+            attention: self,
+            arguments: Arguments::new(q.as_view(), k.as_view(), v.as_view()),
+        }
+    }
+
+    /// Checks everything, computes over the current rayon pool, and writes the results.
+    ///
+    /// # Errors
+    /// A fault of the arguments, before any kernel code runs.
+    pub fn launch(&self, arguments: &Arguments<'_>, outputs: &mut Outputs<'_>) -> Result<Report> {
+        let variant = self.variant();
+        let checked = arguments.check(variant)?;
+        checked.check_outputs(variant, outputs)?;
+        checked.check_limit(self.spec.max_len)?;
+        let compiled = Compiled {
+            symbol: self.spec.name,
+            entry: self.spec.entry,
+            block_q: self.spec.block_q as usize,
+        };
+        let host_time = launch::run(&compiled, variant, &checked, outputs)?;
+        Ok(Report {
+            backend: Backend::Cpu,
+            emulated: false,
+            host_time,
+            notes: Vec::new(),
+        })
+    }
+
+    /// The same into new tensors.
+    ///
+    /// # Errors
+    /// As [`Attention::launch`].
+    pub fn run(&self, arguments: &Arguments<'_>) -> Result<Results> {
+        let variant = self.variant();
+        let checked = arguments.check(variant)?;
+        let out_shape = output_shape(variant, arguments.q.shape());
+        let mut out = Tensor::zeros(variant.precision.output, &out_shape);
+        let mut lse = Tensor::zeros(Dtype::Fp32, &lse_shape(variant, checked.sizes));
+        let mut outputs = Outputs {
+            out: out.view_mut(),
+            lse: lse.view_mut(),
+        };
+        let report = self.launch(arguments, &mut outputs)?;
+        Ok(Results { out, lse, report })
+    }
+}
+
+/// A launch that can still be changed.
+#[derive(Clone, Debug)]
+#[must_use = "a call computes nothing before `run`, `run_into` or `forward`"]
+pub struct Call<'a> {
+    attention: &'static Attention,
+    arguments: Arguments<'a>,
+}
+
+impl<'a> Call<'a> {
+    /// Hands over a captured tensor.
+    pub fn tensor<T>(mut self, name: &str, view: View<'a, T>) -> Call<'a>
+    where
+        T: crate::Element,
+    {
+        self.arguments = self.arguments.with(name, view.into_untyped());
+        self
+    }
+
+    /// Sets a run-time scalar.
+    pub fn param(mut self, name: &str, value: impl Scalar) -> Call<'a> {
+        self.arguments = self.arguments.with_param(name, value.value());
+        self
+    }
+
+    /// Sets a run-time scalar unless the variant's default is wanted.
+    pub fn optional_param(self, name: &str, value: Option<impl Scalar>) -> Call<'a> {
+        match value {
+            Some(value) => self.param(name, value),
+            None => self,
+        }
+    }
+
+    /// Gives the lengths of packed sequences.
+    pub fn packed(mut self, lengths: PackedLengths) -> Call<'a> {
+        self.arguments.packed = Some(lengths);
+        self
+    }
+
+    /// Makes it a training launch: dropout acts.
+    pub fn training(mut self, seed: Seed) -> Call<'a> {
+        self.arguments = self.arguments.training(seed);
+        self
+    }
+
+    /// The output alone.
+    ///
+    /// # Errors
+    /// The arguments do not fit the variant or each other.
+    pub fn forward(self) -> Result<Tensor> {
+        Ok(self.run()?.out)
+    }
+
+    /// Output, LSE and what is known about the launch.
+    ///
+    /// # Errors
+    /// The arguments do not fit the variant or each other.
+    pub fn run(self) -> Result<Results> {
+        self.attention.run(&self.arguments)
+    }
+
+    /// The same into memory of the caller: O in the variant's layout and type, LSE as fp32 `[b, h, q_len]`.
+    ///
+    /// # Errors
+    /// The arguments do not fit the variant or each other.
+    pub fn run_into(self, out: TensorViewMut<'_>, lse: TensorViewMut<'_>) -> Result<Report> {
+        let mut outputs = Outputs { out, lse };
+        self.attention.launch(&self.arguments, &mut outputs)
+    }
+}
+
+/// Types of run-time scalars.
+pub trait Scalar {
+    /// As launches take it.
+    fn value(self) -> Value<f32>;
+}
+
+impl Scalar for i32 {
+    fn value(self) -> Value<f32> {
+        Value::Int(self)
+    }
+}
+
+impl Scalar for f32 {
+    fn value(self) -> Value<f32> {
+        Value::Float(self)
+    }
+}
+
+impl Scalar for bool {
+    fn value(self) -> Value<f32> {
+        Value::Bool(self)
+    }
+}
