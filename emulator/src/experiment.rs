@@ -7,6 +7,8 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
+use crate::time::Detail;
+
 /// How the launches of a call of [`run`] differ from plain ones.
 #[derive(Clone, Debug)]
 pub struct Experiment {
@@ -16,8 +18,14 @@ pub struct Experiment {
     pub seed: Option<u64>,
     /// Whether data moves and is computed; without it every byte that a kernel writes counts as defined.
     pub data: bool,
+    /// Whether order is checked, where the options ask for it.
+    pub hazards: bool,
     /// Whether the places that order something are collected.
     pub observe: bool,
+    /// Whether time is modelled, and in which detail; the result is taken by [`crate::timeline::take`].
+    pub timeline: Option<Detail>,
+    /// Whether L2 holds the launch's data already, as it does when a launch is measured again and again.
+    pub warm: bool,
 }
 
 impl Default for Experiment {
@@ -26,7 +34,10 @@ impl Default for Experiment {
             faults: Vec::new(),
             seed: None,
             data: true,
+            hazards: true,
             observe: false,
+            timeline: None,
+            warm: false,
         }
     }
 }

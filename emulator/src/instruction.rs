@@ -6,6 +6,7 @@ use crate::device::StoreSite;
 use crate::local::Mem;
 use crate::order::Stamp;
 use crate::plan::{copy, cube, fixpipe, gather, load, reduce, select, vector};
+use crate::time::Moment;
 
 /// An execution pipe of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -161,6 +162,6 @@ pub(crate) struct Instruction {
     pub(crate) action: Action,
     /// What was certain when it was issued; `None` when order is not checked.
     pub(crate) stamp: Option<Stamp>,
-    /// When it was issued, cycles.
-    pub(crate) issued: u64,
+    /// When it was issued; meaningful where time is modelled.
+    pub(crate) issued: Moment,
 }

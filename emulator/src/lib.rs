@@ -30,6 +30,8 @@ mod order;
 mod plan;
 pub mod report;
 mod table;
+mod time;
+pub mod timeline;
 pub mod toolkit;
 
 pub use options::{Options, OptionsError, set_options};

@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use std::fmt::Write as _;
 
 use crate::core_model::CORE_PIPES;
+use crate::experiment::Experiment;
 use crate::instruction::Pipe;
 use crate::time::{Moment, SHARE_NAMES, STALLS, Span, Stall, Timer};
 
@@ -163,6 +164,28 @@ impl CoreUse {
     }
 }
 
+/// Name of the environment variable with the file that traces are written to.
+const TRACE_VARIABLE: &str = "FA_EMU_TRACE";
+
+/// An experiment with a full timeline where the environment asks for a trace.
+pub(crate) fn requested(mut experiment: Experiment) -> Experiment {
+    if std::env::var_os(TRACE_VARIABLE).is_some() {
+        experiment.timeline = Some(Detail::Spans);
+    }
+    experiment
+}
+
+/// Writes a trace and its summary where the environment asks for it; each launch replaces the one before.
+fn write_trace(timeline: &Timeline) {
+    let Some(path) = std::env::var_os(TRACE_VARIABLE) else {
+        return;
+    };
+    if let Err(error) = fs_err::write(&path, timeline.chrome_trace()) {
+        tracing::warn!(target: "fa_emulator::timeline", "{error}");
+    }
+    tracing::info!(target: "fa_emulator::timeline", "{}", timeline.summary());
+}
+
 thread_local! {
     static TIMELINES: RefCell<Vec<Timeline>> = const { RefCell::new(Vec::new()) };
 }
@@ -174,5 +197,6 @@ pub fn take() -> Vec<Timeline> {
 
 /// Keeps the timeline of a launch of this thread.
 pub(crate) fn keep(timeline: Timeline) {
+    write_trace(&timeline);
     TIMELINES.with(|kept| kept.borrow_mut().push(timeline));
 }

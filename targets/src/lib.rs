@@ -3,9 +3,13 @@
 //! No capacity, alignment or core count is written anywhere else in the workspace; emitted text quotes
 //! them from a plan, which quotes them from here. This crate knows no attention and no output language.
 
+mod timing;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+pub use timing::{Cost, Mark, Slope, Slopes, Timing};
 
 /// One chip (or the host CPU), as read from a target file.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -27,6 +31,8 @@ pub struct Target {
     pub dtypes: Option<Dtypes>,
     /// Throughput per core and cycle.
     pub rates: Option<Rates>,
+    /// What instructions cost; without it nothing can be said about time.
+    pub timing: Option<Timing>,
     /// Cache sizes; present for `kind = "cpu"`.
     pub cpu: Option<Cpu>,
 }

@@ -13,6 +13,7 @@ use crate::device;
 use crate::experiment;
 use crate::launch::{self, Launch};
 use crate::options;
+use crate::timeline;
 
 /// Where a launch with host arguments patches a pointer: offset of the pointer and of its data, bytes.
 #[repr(C)]
@@ -175,7 +176,7 @@ unsafe fn submit(
                 kernel_type: function.kernel.kernel_type,
                 overflow: stream.overflow(),
                 sync_base: SYNC_BASE,
-                experiment: experiment::current(),
+                experiment: timeline::requested(experiment::current()),
                 blocks: num_blocks as usize,
                 entries: function.kernel.entries,
                 args: bytes,
@@ -184,6 +185,9 @@ unsafe fn submit(
             let outcome = launch::run(launch);
             stream.add(outcome.findings);
             experiment::observed(outcome.observed);
+            if let Some(timeline) = outcome.timeline {
+                timeline::keep(timeline);
+            }
             for base in copies {
                 device::free(base);
             }

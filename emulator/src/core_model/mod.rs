@@ -4,6 +4,7 @@ mod dispatch;
 mod queue;
 mod scalar;
 mod sync;
+mod time;
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -23,6 +24,8 @@ use crate::order::{Race, Tracker};
 use crate::plan::vector::Footprints;
 use crate::plan::{Checked, Context, Registers};
 use crate::report::{Finding, Refusal, Severity};
+use crate::time::{Moment, Timer};
+use crate::timeline::CoreUse;
 
 /// Thrown through kernel frames to stop a core; never seen by callers.
 pub(crate) struct Abort;
@@ -41,6 +44,10 @@ pub(crate) struct Core {
     flags: Box<[[[Option<Raised>; 8]; 7]; 7]>,
     /// Order of accesses; `None` when it is not checked.
     order: Option<Tracker>,
+    /// The clock; `None` when time is not modelled.
+    timer: Option<Timer>,
+    /// When the clock has run so far ahead that another core gets its turn, cycles.
+    turn_ends: u64,
     observed: Observed,
     /// State of the random numbers; `None` when instructions run as soon as they can.
     random: Option<u64>,
@@ -56,7 +63,8 @@ pub(crate) struct Core {
 type Planned = Option<(Pipe, Action, Footprints)>;
 
 impl Core {
-    pub(crate) fn new(shared: Arc<Shared>, index: usize) -> Core {
+    /// A core that starts at `start`.
+    pub(crate) fn new(shared: Arc<Shared>, index: usize, start: Moment) -> Core {
         let target = shared
             .options
             .target
@@ -73,7 +81,7 @@ impl Core {
             ..Registers::default()
         };
         let experiment = &shared.experiment;
-        let order = shared.options.hazards.then(|| {
+        let order = (shared.options.hazards && experiment.hazards).then(|| {
             let (count, block) = (shared.cores.len(), machine.block);
             Tracker::new(
                 index,
@@ -89,6 +97,8 @@ impl Core {
         Core {
             index,
             order,
+            turn_ends: 0,
+            timer: shared.clock.as_ref().map(|clock| Timer::new(start, clock.detail)),
             random,
             observed: Observed::default(),
             machine,
@@ -197,6 +207,7 @@ impl Core {
         loc: Loc,
     ) -> Instruction {
         self.seq += 1;
+        let issued = self.time_issue(pipe, &action);
         Instruction {
             seq: self.seq,
             pipe,
@@ -204,7 +215,7 @@ impl Core {
             footprints,
             action,
             stamp: self.order.as_ref().map(Tracker::stamp),
-            issued: 0,
+            issued,
         }
     }
 
@@ -316,6 +327,12 @@ impl Core {
     pub(crate) fn finish(&mut self) {
         self.advance();
         self.shared.observed(std::mem::take(&mut self.observed));
+        if let Some(mut timer) = self.timer.take() {
+            let end = timer.drain();
+            let name = self.shared.cores[self.index].name();
+            let used = CoreUse::of(name, end.at, timer);
+            self.shared.finished(self.index, end, used);
+        }
         self.report_stuck("the kernel ends while a pipe still waits");
         for (source, destination) in Pipe::ALL
             .into_iter()

@@ -6,6 +6,7 @@ use crate::exec;
 use crate::experiment::Fault;
 use crate::instruction::{Action, FlagId, Instruction, Loc, Pipe};
 use crate::order::Token;
+use crate::time::Moment;
 
 /// A set flag: by whom, and what it promises.
 #[derive(Clone, Debug)]
@@ -133,12 +134,14 @@ impl Core {
         if let (Some(order), Some(stamp)) = (&mut self.order, &instruction.stamp) {
             order.begin(pipe, stamp);
         }
+        self.time_begin(instruction);
         match &instruction.action {
             Action::SetFlag(flag) => self.set_flag(*flag, loc),
             Action::WaitFlag(flag) => self.take_flag(*flag, loc),
             Action::Barrier => self.run_barrier(pipe, loc),
             Action::CrossSet { mode, flag } => {
-                let token = self.release(pipe, loc);
+                let mut token = self.release(pipe, loc);
+                token.time = self.time_cross_set(pipe);
                 if self.shared.experiment.observe {
                     self.observed.cross_sets.insert(loc.line());
                 }
@@ -149,6 +152,7 @@ impl Core {
             }
             action => {
                 self.check_order(instruction);
+                self.time_run(instruction);
                 if !self.shared.experiment.data {
                     self.define(instruction);
                     return 0;
@@ -198,12 +202,13 @@ impl Core {
                 .as_ref()
                 .filter(|_| !lost)
                 .map(|order| order.release(pipe)),
-            time: 0,
+            time: Moment::default(),
         }
     }
 
     fn set_flag(&mut self, flag: FlagId, loc: Loc) {
-        let token = self.release(flag.source, loc);
+        let mut token = self.release(flag.source, loc);
+        token.time = self.time_set(flag.source);
         let raised = Raised { loc, token };
         if let Some(earlier) = self.token_mut(flag).replace(raised) {
             let refusal = double_set(flag, &earlier.loc);
@@ -215,6 +220,7 @@ impl Core {
         let Some(raised) = self.token_mut(flag).take() else {
             return;
         };
+        self.time_wait(flag, raised.token.time);
         let set = raised.loc.line();
         if self.shared.experiment.observe {
             self.observed.flags.insert((set, loc.line()));
@@ -235,6 +241,7 @@ impl Core {
         if self.shared.experiment.observe {
             self.observed.barriers.insert(loc.line());
         }
+        self.time_barrier(pipe);
         let lost = self.fault_at(&loc, |fault, line| *fault == Fault::LostBarrier { line });
         if let (Some(order), false) = (&mut self.order, lost) {
             order.barrier(pipe);

@@ -66,6 +66,7 @@ impl Core {
     }
 
     fn order_scalar(&mut self, footprint: &Footprint, loc: Loc) {
+        self.time_scalar(footprint.mem);
         if let Some(order) = &mut self.order {
             let races = order.scalar(footprint, self.seq, loc, &self.shared.history);
             self.report_races(races);

@@ -65,6 +65,7 @@ impl Core {
         if let Some(order) = &mut self.order {
             order.barrier_all();
         }
+        self.time_drain();
         Ok(0)
     }
 
@@ -214,6 +215,7 @@ impl Core {
         self.require_cross("CrossCoreWaitFlag")?;
         let flag = self.cross_flag(record, loc)?;
         self.seq += 1;
+        self.time_spend_flag();
         let shared = Arc::clone(&self.shared);
         if !shared.flag_is_up(self.index, flag) {
             self.advance();
@@ -227,6 +229,7 @@ impl Core {
         if let (Some(order), Some(clock)) = (&mut self.order, &token.clock) {
             order.acquire_all(clock);
         }
+        self.time_hold(token.time);
         Ok(0)
     }
 
@@ -239,7 +242,7 @@ impl Core {
         let shared = Arc::clone(&self.shared);
         let token = Token {
             clock: self.order.as_mut().map(Tracker::barrier_all),
-            time: 0,
+            time: self.time_sync_all(),
         };
         let Some(token) = shared.wait_all(self.index, record.p[0] != 0, token, loc) else {
             self.abort()
@@ -247,6 +250,7 @@ impl Core {
         if let (Some(order), Some(clock)) = (&mut self.order, &token.clock) {
             order.acquire_all(clock);
         }
+        self.time_hold(token.time);
         Ok(0)
     }
 }

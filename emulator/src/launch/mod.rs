@@ -1,7 +1,10 @@
 //! A launch: cores on threads with one baton, switching only where they wait for each other.
 
+mod clock;
 mod cross;
 mod wait_graph;
+
+pub(crate) use clock::Clock;
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -19,6 +22,8 @@ use crate::options::Options;
 use crate::order::{self, Alias, History, Race, Token};
 use crate::report::{Finding, Severity};
 use crate::table;
+use crate::time::Moment;
+use crate::timeline::{CoreUse, Timeline};
 
 /// Stack of a kernel thread; kernels keep tiling structures there.
 const STACK_BYTES: usize = 8 << 20;
@@ -87,6 +92,10 @@ struct State {
     /// Races reported so far, by places.
     races: HashSet<[(usize, i32); 2]>,
     observed: Observed,
+    /// Each core's clock when it last gave the baton away, cycles.
+    times: Vec<u64>,
+    /// When each core ended, and what it did until then.
+    uses: Vec<Option<(Moment, CoreUse)>>,
     findings: Vec<Finding>,
     errors: usize,
     /// A core has stopped early: the others stop at their next wait.
@@ -104,6 +113,8 @@ pub(crate) struct Shared {
     pub(crate) experiment: Experiment,
     /// Accesses to global memory.
     pub(crate) history: Mutex<History>,
+    /// What time needs; `None` when it is not modelled.
+    pub(crate) clock: Option<Clock>,
     blocks: usize,
     per_block: usize,
     entries: [Option<Entry>; 2],
@@ -152,11 +163,13 @@ fn cores_of(kernel_type: KernelType, blocks: usize) -> (Vec<CoreInfo>, usize) {
 pub(crate) struct Outcome {
     pub(crate) findings: Vec<Finding>,
     pub(crate) observed: Observed,
+    pub(crate) timeline: Option<Timeline>,
 }
 
 /// Runs a launch to its end and returns what it found.
 pub(crate) fn run(launch: Launch) -> Outcome {
     let (cores, per_block) = cores_of(launch.kernel_type, launch.blocks);
+    let clock = Clock::of(&launch);
     let state = State {
         running: None,
         status: vec![Status::Unstarted; cores.len()],
@@ -165,6 +178,8 @@ pub(crate) fn run(launch: Launch) -> Outcome {
         barrier_tokens: Default::default(),
         races: HashSet::new(),
         observed: Observed::default(),
+        times: vec![0; cores.len()],
+        uses: vec![None; cores.len()],
         findings: Vec::new(),
         errors: 0,
         stop: false,
@@ -177,6 +192,7 @@ pub(crate) fn run(launch: Launch) -> Outcome {
         sync_base: launch.sync_base,
         experiment: launch.experiment,
         history: Mutex::default(),
+        clock,
         blocks: launch.blocks,
         per_block,
         entries: launch.entries,
@@ -212,6 +228,7 @@ pub(crate) fn run(launch: Launch) -> Outcome {
     Outcome {
         findings: std::mem::take(&mut state.findings),
         observed: std::mem::take(&mut state.observed),
+        timeline: shared.timeline(&mut state),
     }
 }
 
@@ -437,15 +454,14 @@ impl Shared {
     }
 
     fn runnable(&self, state: &State, from: Option<usize>) -> Option<usize> {
+        if self.clock.is_some() {
+            return self.earliest(state);
+        }
         let count = self.cores.len();
         let first = from.map_or(0, |index| index + 1);
         (0..count)
             .map(|step| (first + step) % count)
-            .find(|&index| match &state.status[index] {
-                Status::Ready => true,
-                Status::Waiting(wait) => state.stop || satisfied(state, index, wait),
-                Status::Unstarted | Status::Done => false,
-            })
+            .find(|&index| can_run(state, index))
     }
 
     /// Starts the cores of the next block, if the chip has room for it.
@@ -512,7 +528,9 @@ impl Shared {
             }
         }
         if !self.lock().stop {
-            let mut core = Core::new(Arc::clone(&self), index);
+            let start = self.start_of(index);
+            self.lock().times[index] = start.at;
+            let mut core = Core::new(Arc::clone(&self), index, start);
             let entry = self.entries[usize::from(self.cores[index].kind == CoreKind::Aiv)];
             let entry = entry.expect("a kernel has an entry for each kind of core it uses");
             let args = self.args.as_ptr();
@@ -557,6 +575,14 @@ impl Shared {
             });
         }
         self.lock().stop = true;
+    }
+}
+
+fn can_run(state: &State, index: usize) -> bool {
+    match &state.status[index] {
+        Status::Ready => true,
+        Status::Waiting(wait) => state.stop || satisfied(state, index, wait),
+        Status::Unstarted | Status::Done => false,
     }
 }
 

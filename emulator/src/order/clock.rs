@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::time::Moment;
+
 /// Clock entries of one core: its seven pipes, then the loads of its scalar unit.
 pub(crate) const SLOTS: usize = 8;
 /// Entry of the scalar unit's loads: they complete before anything later is issued.
@@ -27,8 +29,8 @@ pub(crate) fn joined(a: &[u32], b: &[u32]) -> Snapshot {
 pub(crate) struct Token {
     /// Everything that had completed; `None` when order is not checked, or the edge was taken away.
     pub(crate) clock: Option<Snapshot>,
-    /// When the flag can be seen, cycles.
-    pub(crate) time: u64,
+    /// When the flag can be seen.
+    pub(crate) time: Moment,
 }
 
 impl Token {

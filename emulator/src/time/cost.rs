@@ -6,6 +6,7 @@ use crate::abi::Code;
 use crate::dtype::Dtype;
 use crate::instruction::{Action, Footprint, Instruction, Pipe};
 use crate::local::Mem;
+use crate::plan::Place;
 use crate::plan::reduce::Scope;
 use crate::plan::vector::{Footprints, Strided, VectorPlan};
 use crate::time::shared::Transfer;
@@ -15,6 +16,8 @@ use crate::time::shared::Transfer;
 pub(crate) struct Work {
     /// Cycles that the pipe is taken, apart from a transfer's share of device-wide bandwidth.
     pub(crate) busy: f64,
+    /// Cycles that the pipe is taken behind a transfer.
+    pub(crate) extra: f64,
     /// Cycles more until the result can be used.
     pub(crate) latency: f64,
     pub(crate) transfer: Option<Transfer>,
@@ -24,6 +27,7 @@ impl Work {
     fn busy(cycles: f64) -> Work {
         Work {
             busy: cycles,
+            extra: 0.0,
             latency: 0.0,
             transfer: None,
         }
@@ -55,11 +59,19 @@ pub(crate) fn work(table: Table<'_>, instruction: &Instruction, follows: bool) -
     let prints = &instruction.footprints;
     let timing = table.timing;
     match &instruction.action {
-        Action::Copy(plan) => copy(table, instruction.pipe, prints, plan.pieces, plan.len),
-        Action::PadIn(plan) => copy(table, instruction.pipe, prints, plan.pieces, plan.len),
+        Action::Copy(plan) => {
+            let outward = matches!(plan.dst, Place::Gm(..));
+            let step = if outward { plan.dst_step } else { plan.src_step };
+            copy(table, instruction.pipe, prints, (plan.pieces, plan.len, step))
+        }
+        Action::PadIn(plan) => {
+            let shape = (plan.pieces, plan.len, plan.src_step);
+            copy(table, instruction.pipe, prints, shape)
+        }
         Action::Nd2Nz(plan) => {
             let rows = plan.matrices * plan.rows;
-            copy(table, instruction.pipe, prints, rows, plan.cols * plan.width)
+            let shape = (rows, plan.cols * plan.width, plan.src_row);
+            nd2nz(table, prints, shape)
         }
         Action::Load(plan) => {
             let bytes = plan.repeats * plan.transpose.map_or(plan.fractal, |shape| {
@@ -89,6 +101,7 @@ pub(crate) fn work(table: Table<'_>, instruction: &Instruction, follows: bool) -
         Action::Fixpipe(plan) => fixpipe(timing, prints, plan.matrices * plan.m, plan.n, plan),
         action => Work {
             busy: timing.vector_start.value + vector(table, action),
+            extra: 0.0,
             latency: timing.vector_dependent.value,
             transfer: None,
         },
@@ -108,8 +121,7 @@ fn copy(
     table: Table<'_>,
     pipe: Pipe,
     prints: &Footprints,
-    pieces: usize,
-    len: usize,
+    (pieces, len, step): (usize, usize, usize),
 ) -> Work {
     let timing = table.timing;
     let bytes = pieces * len;
@@ -122,7 +134,9 @@ fn copy(
         return Work::busy(start.value + bytes as f64 / rate);
     };
     let mut busy = timing.copy_issue.value;
-    if pieces > 1 && (len as f64) < timing.copy_burst_bytes.value {
+    // Pieces that follow each other in global memory are one.
+    let short = pieces > 1 && step != len && (len as f64) < timing.copy_burst_bytes.value;
+    if short {
         busy = busy.max(pieces as f64 * timing.copy_burst.value);
     }
     let to_l1 = prints.iter().flatten().any(|print| print.mem == Mem::L1);
@@ -133,16 +147,29 @@ fn copy(
     };
     Work {
         busy,
-        latency: 0.0,
+        extra: 0.0,
+            latency: 0.0,
         transfer: Some(Transfer {
             start: print.start,
-            end: print.end,
-            bytes,
+            pieces,
+            len,
+            step,
             write: print.write,
             hit_rate: hit.value,
             miss_rate: miss.value,
         }),
     }
+}
+
+/// As a copy, but short rows cost a little each.
+fn nd2nz(table: Table<'_>, prints: &Footprints, (rows, len, step): (usize, usize, usize)) -> Work {
+    let timing = table.timing;
+    let mut work = copy(table, Pipe::Mte2, prints, (rows, len, step));
+    work.busy = timing.copy_issue.value;
+    if rows > 1 && step != len && (len as f64) < timing.copy_burst_bytes.value {
+        work.extra = rows as f64 * timing.nd2nz_row.value;
+    }
+    work
 }
 
 fn fixpipe(
@@ -163,11 +190,13 @@ fn fixpipe(
     let rate = timing.fixpipe_to_gm.value / slower;
     Work {
         busy: start,
-        latency: 0.0,
+        extra: 0.0,
+            latency: 0.0,
         transfer: Some(Transfer {
             start: print.start,
-            end: print.end,
-            bytes: rows * columns * plan.dst_type.width(),
+            pieces: rows,
+            len: columns * plan.dst_type.width(),
+            step: plan.dst_row,
             write: true,
             hit_rate: rate,
             miss_rate: rate,

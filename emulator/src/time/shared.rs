@@ -5,11 +5,9 @@ use std::collections::HashMap;
 use fa_targets::{Chip, Timing};
 
 /// Granularity at which the cache remembers what it holds, bytes.
-const PAGE_BYTES: usize = 4096;
+const PAGE_BYTES: usize = 512;
 /// Width of a slot of the bandwidth calendars, cycles.
 const SLOT_CYCLES: u64 = 64;
-/// Pages of one access that are looked at; longer accesses are sampled.
-const MOST_PAGES: usize = 64;
 
 /// Bytes that a device-wide resource has given away, slot by slot.
 #[derive(Debug)]
@@ -59,18 +57,29 @@ pub(crate) struct Shared {
     pages: HashMap<usize, u64>,
     brought_in: u64,
     capacity: u64,
+    /// What has not been used yet counts as held, up to the capacity.
+    warm: bool,
 }
 
 /// One transfer between a core and global memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer {
+    /// Equal pieces at regular distances from an address, bytes.
     pub(crate) start: usize,
-    pub(crate) end: usize,
-    pub(crate) bytes: usize,
+    pub(crate) pieces: usize,
+    pub(crate) len: usize,
+    pub(crate) step: usize,
     pub(crate) write: bool,
     /// Bytes per cycle from L2 and from the memory behind it.
     pub(crate) hit_rate: f64,
     pub(crate) miss_rate: f64,
+}
+
+impl Transfer {
+    /// Bytes that move.
+    pub(crate) fn bytes(&self) -> usize {
+        self.pieces * self.len
+    }
 }
 
 /// When a transfer ends, and whether it came from L2.
@@ -81,19 +90,20 @@ pub(crate) struct Booked {
 }
 
 impl Shared {
-    pub(crate) fn new(chip: &Chip, timing: &Timing) -> Shared {
+    pub(crate) fn new(chip: &Chip, timing: &Timing, warm: bool) -> Shared {
         Shared {
             l2: Calendar::new(timing.l2_gbps.value, chip.clock_mhz),
             hbm: Calendar::new(timing.hbm_gbps.value, chip.clock_mhz),
             pages: HashMap::new(),
             brought_in: 0,
             capacity: chip.l2_bytes,
+            warm,
         }
     }
 
     /// Books a transfer that starts at `from`.
     pub(crate) fn book(&mut self, from: u64, transfer: &Transfer) -> Booked {
-        let bytes = transfer.bytes as f64;
+        let bytes = transfer.bytes() as f64;
         let missing = self.touch(transfer);
         let (hit_rate, miss_rate) = (transfer.hit_rate, transfer.miss_rate);
         if transfer.write {
@@ -117,20 +127,32 @@ impl Shared {
 
     /// Marks the pages of a transfer as used; returns the share that L2 did not hold.
     fn touch(&mut self, transfer: &Transfer) -> f64 {
-        let first = transfer.start / PAGE_BYTES;
-        let count = (transfer.end - 1) / PAGE_BYTES - first + 1;
-        let step = count.div_ceil(MOST_PAGES);
-        let pages = count.div_ceil(step);
-        let mut missing = 0;
-        for page in (first..first + count).step_by(step) {
-            let last = self.pages.get(&page).copied();
-            let held = last.is_some_and(|then| self.brought_in - then <= self.capacity);
-            if !held {
-                missing += 1;
-                self.brought_in += (transfer.bytes / pages) as u64;
-            }
-            self.pages.insert(page, self.brought_in);
+        let (mut pieces, mut len) = (transfer.pieces, transfer.len);
+        if transfer.step == transfer.len {
+            (pieces, len) = (1, transfer.bytes());
         }
-        f64::from(missing) / pages as f64
+        let (mut missing, mut count) = (0, 0);
+        for piece in 0..pieces {
+            let start = transfer.start + piece * transfer.step;
+            for page in start / PAGE_BYTES..=(start + len - 1) / PAGE_BYTES {
+                count += 1;
+                missing += u32::from(!self.use_page(page));
+            }
+        }
+        f64::from(missing) / f64::from(count)
+    }
+
+    /// Marks a page as used; returns whether L2 held it.
+    fn use_page(&mut self, page: usize) -> bool {
+        let first_use = self.warm && self.brought_in <= self.capacity;
+        let last = self.pages.get(&page).copied();
+        let held = last.map_or(first_use, |then| {
+            self.brought_in - then <= self.capacity
+        });
+        if !held || last.is_none() {
+            self.brought_in += PAGE_BYTES as u64;
+        }
+        self.pages.insert(page, self.brought_in);
+        held
     }
 }

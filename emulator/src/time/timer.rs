@@ -94,6 +94,11 @@ impl Timer {
         }
     }
 
+    /// The scalar unit's time, cycles.
+    pub(crate) fn now(&self) -> u64 {
+        self.now.at
+    }
+
     /// The scalar unit spends cycles.
     pub(crate) fn spend(&mut self, cycles: f64) {
         let cycles = cycles.round() as u64;
@@ -164,12 +169,12 @@ impl Timer {
             let from = if pipe == Pipe::Fix { end } else { start };
             let booked = device.book(from.at, transfer);
             drop(device);
-            let alone = (transfer.bytes as f64 / transfer.hit_rate).ceil() as u64;
-            let own = if booked.hit { alone } else { (transfer.bytes as f64 / transfer.miss_rate).ceil() as u64 };
+            let alone = (transfer.bytes() as f64 / transfer.hit_rate).ceil() as u64;
+            let own = if booked.hit { alone } else { (transfer.bytes() as f64 / transfer.miss_rate).ceil() as u64 };
             let taken = booked.end.saturating_sub(from.at);
             let moved = from.after(own.min(taken), share).after(taken.saturating_sub(own), Share::Bandwidth);
             self.stalls[index][Stall::Bandwidth.index()] += taken.saturating_sub(own);
-            end = end.max(moved);
+            end = end.max(moved).after(work.extra.round() as u64, share);
             let latency = match (transfer.write, booked.hit) {
                 (true, _) => timing.store_latency,
                 (false, true) => timing.copy_latency_hit,
