@@ -84,8 +84,13 @@ impl Timeline {
                     .iter()
                     .map(|(why, cycles)| format!("{why} {:.0} %", percent(*cycles)))
                     .collect();
-                write!(text, "\n  {:4} busy {:3.0} %", pipe.pipe, percent(pipe.busy))
-                    .expect("strings take text");
+                write!(
+                    text,
+                    "\n  {:4} busy {:3.0} %",
+                    pipe.pipe,
+                    percent(pipe.busy)
+                )
+                .expect("strings take text");
                 if !waits.is_empty() {
                     write!(text, ", waits for {}", waits.join(", ")).expect("strings take text");
                 }

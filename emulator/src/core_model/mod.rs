@@ -98,7 +98,10 @@ impl Core {
             index,
             order,
             turn_ends: 0,
-            timer: shared.clock.as_ref().map(|clock| Timer::new(start, clock.detail)),
+            timer: shared
+                .clock
+                .as_ref()
+                .map(|clock| Timer::new(start, clock.detail)),
             random,
             observed: Observed::default(),
             machine,

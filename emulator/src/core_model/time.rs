@@ -31,10 +31,16 @@ impl Core {
     pub(super) fn time_issue(&mut self, pipe: Pipe, action: &Action) -> Moment {
         self.take_turns();
         let queued = self.pipes[pipe.index()].len();
-        self.clock().map_or_else(Moment::default, |(timer, _, table)| {
-            let cycles = time::issue(table.timing, action);
-            timer.issue(pipe, queued, cycles, table.timing.queue_depth.value as usize)
-        })
+        self.clock()
+            .map_or_else(Moment::default, |(timer, _, table)| {
+                let cycles = time::issue(table.timing, action);
+                timer.issue(
+                    pipe,
+                    queued,
+                    cycles,
+                    table.timing.queue_depth.value as usize,
+                )
+            })
     }
 
     pub(super) fn time_begin(&mut self, instruction: &Instruction) {
@@ -70,16 +76,18 @@ impl Core {
 
     /// When a flag that `pipe` sets can be seen.
     pub(super) fn time_set(&mut self, pipe: Pipe) -> Moment {
-        self.clock().map_or_else(Moment::default, |(timer, _, table)| {
-            timer.set(pipe, table.timing.flag_latency.value, Share::Flag)
-        })
+        self.clock()
+            .map_or_else(Moment::default, |(timer, _, table)| {
+                timer.set(pipe, table.timing.flag_latency.value, Share::Flag)
+            })
     }
 
     /// When another core can see a flag that `pipe` sets.
     pub(super) fn time_cross_set(&mut self, pipe: Pipe) -> Moment {
-        self.clock().map_or_else(Moment::default, |(timer, _, table)| {
-            timer.set(pipe, table.timing.cross_core.value, Share::CrossCore)
-        })
+        self.clock()
+            .map_or_else(Moment::default, |(timer, _, table)| {
+                timer.set(pipe, table.timing.cross_core.value, Share::CrossCore)
+            })
     }
 
     pub(super) fn time_wait(&mut self, flag: FlagId, until: Moment) {
@@ -109,9 +117,10 @@ impl Core {
 
     /// When a barrier of all cores lets go, as far as this core is concerned.
     pub(super) fn time_sync_all(&mut self) -> Moment {
-        self.clock().map_or_else(Moment::default, |(timer, _, table)| {
-            let cycles = table.timing.sync_all.value as u64;
-            timer.drain().after(cycles, Share::CrossCore)
-        })
+        self.clock()
+            .map_or_else(Moment::default, |(timer, _, table)| {
+                let cycles = table.timing.sync_all.value as u64;
+                timer.drain().after(cycles, Share::CrossCore)
+            })
     }
 }

@@ -46,7 +46,9 @@ impl Shared {
     pub(crate) fn turn(self: &Arc<Self>, index: usize, now: u64) -> u64 {
         let mut state = self.lock();
         state.times[index] = now;
-        let last = self.earliest(&state).map_or(now, |other| state.times[other]);
+        let last = self
+            .earliest(&state)
+            .map_or(now, |other| state.times[other]);
         // Blocks that have a core of their own start together.
         let unstarted = self.start_block(&mut state);
         drop(state);

@@ -61,8 +61,17 @@ pub(crate) fn work(table: Table<'_>, instruction: &Instruction, follows: bool) -
     match &instruction.action {
         Action::Copy(plan) => {
             let outward = matches!(plan.dst, Place::Gm(..));
-            let step = if outward { plan.dst_step } else { plan.src_step };
-            copy(table, instruction.pipe, prints, (plan.pieces, plan.len, step))
+            let step = if outward {
+                plan.dst_step
+            } else {
+                plan.src_step
+            };
+            copy(
+                table,
+                instruction.pipe,
+                prints,
+                (plan.pieces, plan.len, step),
+            )
         }
         Action::PadIn(plan) => {
             let shape = (plan.pieces, plan.len, plan.src_step);
@@ -74,9 +83,10 @@ pub(crate) fn work(table: Table<'_>, instruction: &Instruction, follows: bool) -
             nd2nz(table, prints, shape)
         }
         Action::Load(plan) => {
-            let bytes = plan.repeats * plan.transpose.map_or(plan.fractal, |shape| {
-                shape.side * shape.side * shape.width
-            });
+            let bytes = plan.repeats
+                * plan
+                    .transpose
+                    .map_or(plan.fractal, |shape| shape.side * shape.side * shape.width);
             Work::busy(load_start(timing.load_start, plan.dst.0, bytes, timing))
         }
         Action::Load3D(plan) => {
@@ -95,7 +105,11 @@ pub(crate) fn work(table: Table<'_>, instruction: &Instruction, follows: bool) -
             };
             let blocks = plan.m.div_ceil(plan.rows) * plan.n.div_ceil(plan.rows);
             let steps = plan.k.div_ceil(depth.value as usize);
-            let start = if follows { timing.mmad_queued } else { timing.mmad_first };
+            let start = if follows {
+                timing.mmad_queued
+            } else {
+                timing.mmad_first
+            };
             Work::busy((blocks * steps) as f64 + start.value)
         }
         Action::Fixpipe(plan) => fixpipe(timing, prints, plan.matrices * plan.m, plan.n, plan),
@@ -109,7 +123,11 @@ pub(crate) fn work(table: Table<'_>, instruction: &Instruction, follows: bool) -
 }
 
 fn load_start(start: Cost, dst: Mem, bytes: usize, timing: &Timing) -> f64 {
-    let rate = if dst == Mem::L0a { timing.l1_to_l0a } else { timing.l1_to_l0b };
+    let rate = if dst == Mem::L0a {
+        timing.l1_to_l0a
+    } else {
+        timing.l1_to_l0b
+    };
     start.value + bytes as f64 / rate.value
 }
 
@@ -127,7 +145,10 @@ fn copy(
     let bytes = pieces * len;
     let Some(print) = global(prints) else {
         let (start, rate) = if pipe == Pipe::V {
-            (timing.vector_start, f64::from(table.limits.vector_repeat_bytes))
+            (
+                timing.vector_start,
+                f64::from(table.limits.vector_repeat_bytes),
+            )
         } else {
             (timing.table_start, timing.table_load.value)
         };
@@ -148,7 +169,7 @@ fn copy(
     Work {
         busy,
         extra: 0.0,
-            latency: 0.0,
+        latency: 0.0,
         transfer: Some(Transfer {
             start: print.start,
             pieces,
@@ -186,12 +207,16 @@ fn fixpipe(
     };
     let align = timing.copy_burst_bytes.value as usize;
     let aligned = print.start.is_multiple_of(align) && plan.dst_row.is_multiple_of(align);
-    let slower = if aligned || rows <= 1 { 1.0 } else { timing.fixpipe_unaligned.value };
+    let slower = if aligned || rows <= 1 {
+        1.0
+    } else {
+        timing.fixpipe_unaligned.value
+    };
     let rate = timing.fixpipe_to_gm.value / slower;
     Work {
         busy: start,
         extra: 0.0,
-            latency: 0.0,
+        latency: 0.0,
         transfer: Some(Transfer {
             start: print.start,
             pieces: rows,
@@ -208,7 +233,11 @@ fn fixpipe(
 fn vector(table: Table<'_>, action: &Action) -> f64 {
     let slopes = &table.timing.slopes;
     let (slope, repeats, conflict) = match action {
-        Action::Vector(plan) => (slope_of(table.timing, plan), plan.repeats, conflict_of(table, plan)),
+        Action::Vector(plan) => (
+            slope_of(table.timing, plan),
+            plan.repeats,
+            conflict_of(table, plan),
+        ),
         Action::Reduce(plan) => {
             let slope = if plan.scope == Scope::Repeat {
                 slopes.reduce_repeat

@@ -146,9 +146,7 @@ impl Shared {
     fn use_page(&mut self, page: usize) -> bool {
         let first_use = self.warm && self.brought_in <= self.capacity;
         let last = self.pages.get(&page).copied();
-        let held = last.map_or(first_use, |then| {
-            self.brought_in - then <= self.capacity
-        });
+        let held = last.map_or(first_use, |then| self.brought_in - then <= self.capacity);
         if !held || last.is_none() {
             self.brought_in += PAGE_BYTES as u64;
         }

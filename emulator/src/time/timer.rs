@@ -154,7 +154,12 @@ impl Timer {
     }
 
     /// Runs an instruction.
-    pub(crate) fn run(&mut self, table: Table<'_>, instruction: &Instruction, shared: &Mutex<Shared>) {
+    pub(crate) fn run(
+        &mut self,
+        table: Table<'_>,
+        instruction: &Instruction,
+        shared: &Mutex<Shared>,
+    ) {
         let (timing, pipe) = (table.timing, instruction.pipe);
         let index = pipe.index();
         let start = self.free[index];
@@ -170,9 +175,15 @@ impl Timer {
             let booked = device.book(from.at, transfer);
             drop(device);
             let alone = (transfer.bytes() as f64 / transfer.hit_rate).ceil() as u64;
-            let own = if booked.hit { alone } else { (transfer.bytes() as f64 / transfer.miss_rate).ceil() as u64 };
+            let own = if booked.hit {
+                alone
+            } else {
+                (transfer.bytes() as f64 / transfer.miss_rate).ceil() as u64
+            };
             let taken = booked.end.saturating_sub(from.at);
-            let moved = from.after(own.min(taken), share).after(taken.saturating_sub(own), Share::Bandwidth);
+            let moved = from
+                .after(own.min(taken), share)
+                .after(taken.saturating_sub(own), Share::Bandwidth);
             self.stalls[index][Stall::Bandwidth.index()] += taken.saturating_sub(own);
             end = end.max(moved).after(work.extra.round() as u64, share);
             let latency = match (transfer.write, booked.hit) {
@@ -199,8 +210,13 @@ impl Timer {
 
     /// When a flag that `pipe` sets now can be seen.
     pub(crate) fn set(&mut self, pipe: Pipe, latency: f64, share: Share) -> Moment {
-        let own = if pipe == Pipe::S { self.now } else { self.free[pipe.index()] };
-        own.max(self.done[pipe.index()]).after(latency as u64, share)
+        let own = if pipe == Pipe::S {
+            self.now
+        } else {
+            self.free[pipe.index()]
+        };
+        own.max(self.done[pipe.index()])
+            .after(latency as u64, share)
     }
 
     /// `pipe` waits for a flag of `source`.

@@ -58,15 +58,22 @@ public:
     }
 
 private:
+    static constexpr int32_t kSlots = 4; // of L1
+
     __aicore__ inline void Flags(bool set)
     {
-        for (int32_t slot = 0; slot < 2; ++slot) {
+        for (int32_t slot = 0; slot < kSlots; ++slot) {
             if (set) {
                 SetFlag<HardEvent::MTE1_MTE2>(slot);
+            } else {
+                WaitFlag<HardEvent::MTE1_MTE2>(slot);
+            }
+        }
+        for (int32_t slot = 0; slot < 2; ++slot) {
+            if (set) {
                 SetFlag<HardEvent::M_MTE1>(slot);
                 SetFlag<HardEvent::FIX_M>(slot);
             } else {
-                WaitFlag<HardEvent::MTE1_MTE2>(slot);
                 WaitFlag<HardEvent::M_MTE1>(slot);
                 WaitFlag<HardEvent::FIX_M>(slot);
             }
@@ -94,7 +101,7 @@ private:
         Mmad(c, a, b, MmadParams(kSub, kSub, kSub, 0, false, start));
         SetFlag<HardEvent::M_MTE1>(operand_);
         operand_ ^= 1;
-        slot_ ^= 1;
+        slot_ = (slot_ + 1) % kSlots;
     }
 
     template <typename T, QuantMode_t mode> __aicore__ inline void Store(const GlobalTensor<T>& to, int32_t pitch)
@@ -170,10 +177,11 @@ public:
 
     __aicore__ inline void Run()
     {
-        for (int32_t slot = 0; slot < 2; ++slot) {
-            SetFlag<HardEvent::MTE3_MTE2>(slot);
+        for (int32_t slot = 0; slot < kInputs; ++slot) {
             SetFlag<HardEvent::V_MTE2>(slot);
         }
+        SetFlag<HardEvent::MTE3_V>(0);
+        SetFlag<HardEvent::MTE3_V>(1);
         for (int32_t block = get_block_idx(); block < shape_.blocks; block += get_block_num()) {
             const int32_t groups = shape_.tiles / shape_.group;
             for (int32_t step = 0; step < groups + shape_.lead; ++step) {
@@ -192,13 +200,15 @@ public:
                 }
             }
         }
-        for (int32_t slot = 0; slot < 2; ++slot) {
-            WaitFlag<HardEvent::MTE3_MTE2>(slot);
+        for (int32_t slot = 0; slot < kInputs; ++slot) {
             WaitFlag<HardEvent::V_MTE2>(slot);
         }
+        WaitFlag<HardEvent::MTE3_V>(0);
+        WaitFlag<HardEvent::MTE3_V>(1);
     }
 
 private:
+    static constexpr int32_t kInputs = 3; // pieces of UB that loads fill
     static constexpr int32_t kCells = 8192; // of one step: 32 KiB of float
 
     __aicore__ inline LocalTensor<float> Floats(int32_t at) { return LocalTensor<float>(TPosition::VECCALC, at, kCells); }
@@ -222,7 +232,7 @@ private:
             Line();
             source = temp;
         }
-        const LocalTensor<float> folded = Floats(163840);
+        const LocalTensor<float> folded = Floats(184320);
         if constexpr (maximum) {
             BlockReduceMax<float>(folded, source, cells / 64, 64, 1, 1, 8);
             Line();
@@ -252,9 +262,9 @@ private:
         for (int32_t at = 0; at < all; at += kCells) {
             const int32_t cells = all - at < kCells ? all - at : kCells;
             LocalTensor<float> x = Floats(slot_ * 32768);
-            LocalTensor<float> wide = Floats(65536);
-            LocalTensor<half> out(TPosition::VECCALC, 98304 + slot_ * 16384, kCells);
-            WaitFlag<HardEvent::MTE3_MTE2>(slot_);
+            LocalTensor<float> wide = Floats(147456);
+            LocalTensor<half> out(TPosition::VECCALC, 98304 + out_ * 16384, kCells);
+            WaitFlag<HardEvent::V_MTE2>(slot_);
             if (shape_.halfWidth != 0) {
                 DataCopy(x.ReinterpretCast<half>(), halves_[first + at], cells);
             } else {
@@ -276,15 +286,18 @@ private:
             Line();
             Exp(wide, wide, cells);
             Line();
+            WaitFlag<HardEvent::MTE3_V>(out_);
             Cast(out, wide, RoundMode::CAST_RINT, cells);
             Line();
             Fold<false>(wide, cells);
             Small(3);
-            SetFlag<HardEvent::V_MTE3>(slot_);
-            WaitFlag<HardEvent::V_MTE3>(slot_);
+            SetFlag<HardEvent::V_MTE2>(slot_);
+            SetFlag<HardEvent::V_MTE3>(out_);
+            WaitFlag<HardEvent::V_MTE3>(out_);
             DataCopy(weights_[first + at], out, cells);
-            SetFlag<HardEvent::MTE3_MTE2>(slot_);
-            slot_ ^= 1;
+            SetFlag<HardEvent::MTE3_V>(out_);
+            out_ ^= 1;
+            slot_ = (slot_ + 1) % kInputs;
         }
     }
 
@@ -293,7 +306,7 @@ private:
         const int64_t from = (tile % slots_ * kRows + GetSubBlockIdx() * kHalfRows) * static_cast<int64_t>(kDepth);
         LocalTensor<float> x = Floats(slot_ * 32768);
         LocalTensor<float> sum = Floats(131072 + 256);
-        WaitFlag<HardEvent::MTE3_MTE2>(slot_);
+        WaitFlag<HardEvent::V_MTE2>(slot_);
         DataCopy(x, partial_[from], kHalfRows * kDepth);
         SetFlag<HardEvent::MTE2_V>(slot_);
         WaitFlag<HardEvent::MTE2_V>(slot_);
@@ -301,10 +314,8 @@ private:
         Line();
         Add(sum, sum, x, kHalfRows * kDepth);
         Line();
-        SetFlag<HardEvent::V_MTE3>(slot_);
-        WaitFlag<HardEvent::V_MTE3>(slot_);
-        SetFlag<HardEvent::MTE3_MTE2>(slot_);
-        slot_ ^= 1;
+        SetFlag<HardEvent::V_MTE2>(slot_);
+        slot_ = (slot_ + 1) % kInputs;
     }
 
     const Shape& shape_;
@@ -314,6 +325,7 @@ private:
     GlobalTensor<float> partial_;
     int32_t slots_ = 1;
     int32_t slot_ = 0;
+    int32_t out_ = 0;
 };
 
 extern "C" __global__ __aicore__ void exchange(uint64_t sync, GM_ADDR data, GM_ADDR ring, Shape shape)

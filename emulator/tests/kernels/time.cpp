@@ -106,7 +106,10 @@ extern "C" __global__ __aicore__ void time_matmul(GM_ADDR gm, int32_t size, int3
     z.SetGlobalBuffer((__gm__ float*)gm + static_cast<int64_t>(size) * size);
     constexpr int32_t kDepth = 64;
     constexpr int32_t kSteps = 4; // that one piece of L1 holds
-    const int32_t across = 6;
+    // 24 blocks at a time, three down and eight across; down first.
+    constexpr int32_t kAcross = 8;
+    const int32_t down = GetBlockNum() / kAcross;
+    const int32_t waves = size / 128 / down;
     for (int32_t slot = 0; slot < 2; ++slot) {
         SetFlag<HardEvent::MTE1_MTE2>(slot);
         SetFlag<HardEvent::M_MTE1>(slot);
@@ -114,9 +117,8 @@ extern "C" __global__ __aicore__ void time_matmul(GM_ADDR gm, int32_t size, int3
     SetFlag<HardEvent::FIX_M>(0);
     LocalTensor<float> c(TPosition::CO1, 0, 32768);
     for (int32_t block = 0; block < blocks; ++block) {
-        const int32_t index = block * GetBlockNum() + GetBlockIdx();
-        const int64_t row = index / across * 128;
-        const int64_t column = index % across * 256;
+        const int64_t row = (block % waves * down + GetBlockIdx() / kAcross) * 128;
+        const int64_t column = (block / waves * kAcross + GetBlockIdx() % kAcross) * 256;
         WaitFlag<HardEvent::FIX_M>(0);
         for (int32_t step = 0; step < size / kDepth; ++step) {
             const int32_t slot = step % 2;
