@@ -135,7 +135,7 @@ impl Noise {
     }
 
     /// Uniform in `-1..1`.
-    pub fn next(&mut self) -> f64 {
+    pub fn uniform(&mut self) -> f64 {
         self.0 = self
             .0
             .wrapping_mul(0x5851_f42d_4c95_7f2d)
@@ -146,7 +146,7 @@ impl Noise {
     /// A tensor of such numbers times a factor.
     pub fn tensor(&mut self, dtype: Dtype, shape: &[usize], factor: f64) -> Tensor {
         let values: Vec<f64> = (0..shape.iter().product())
-            .map(|_| factor * self.next())
+            .map(|_| factor * self.uniform())
             .collect();
         Tensor::from_f64(dtype, shape, &values)
     }

@@ -11,6 +11,9 @@ use crate::kernel::Backend;
 use crate::launch::{Arguments, LaunchSizes, Outputs, PackedLengths, lse_shape, output_shape};
 use crate::tensor::Tensor;
 
+/// Mean length of a document in random inputs.
+const MEAN_DOCUMENT: usize = 24;
+
 /// Sizes of one launch; lengths are per sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Shape {
@@ -99,7 +102,7 @@ pub fn large(variant: &Variant, backend: Backend) -> Option<Shape> {
 }
 
 impl Case {
-    /// Standard normal q, k, v and floats; ints that are lengths or positions; fair bools.
+    /// Standard normal q, k, v and floats; ints that are lengths or positions, or by key documents; fair bools.
     pub fn random(variant: &Variant, shape: Shape, seed: u64, training: bool) -> Case {
         let mut random = Random::new(seed);
         let mut normal = |dtype: Dtype, dims: &[usize]| {
@@ -287,12 +290,41 @@ fn captured_tensor(
             usize::try_from(named as i64 + dim.constant).unwrap_or(0)
         })
         .collect();
-    let values: Vec<f64> = (0..dims.iter().product::<usize>())
-        .map(|_| match declared.dtype {
-            Dtype::Fp32 | Dtype::Fp16 | Dtype::Bf16 => 0.5 * random.normal(),
-            Dtype::Int8 | Dtype::Int32 => random.below(shape.kv_len + 1) as f64,
-            Dtype::Bool => random.below(2) as f64,
-        })
-        .collect();
+    let count = dims.iter().product::<usize>();
+    let values: Vec<f64> = match declared.dtype {
+        Dtype::Fp32 | Dtype::Fp16 | Dtype::Bf16 => {
+            (0..count).map(|_| 0.5 * random.normal()).collect()
+        }
+        Dtype::Int8 | Dtype::Int32 if is_per_key(declared) => documents(&dims, random),
+        Dtype::Int8 | Dtype::Int32 => (0..count)
+            .map(|_| random.below(shape.kv_len + 1) as f64)
+            .collect(),
+        Dtype::Bool => (0..count).map(|_| random.below(2) as f64).collect(),
+    };
     Tensor::from_f64(declared.dtype, &dims, &values)
+}
+
+/// Whether the innermost dimension is the keys of a sequence.
+fn is_per_key(declared: &Declared) -> bool {
+    declared
+        .dims
+        .last()
+        .is_some_and(|dim| dim.sizes == [Size::KvLen] && dim.constant == 0)
+}
+
+/// Documents one after another, numbered from 0 in each row of keys.
+fn documents(dims: &[usize], random: &mut Random) -> Vec<f64> {
+    let (rows, keys) = match dims.split_last() {
+        Some((keys, rows)) => (rows.iter().product(), *keys),
+        None => (0, 0),
+    };
+    let mut values = Vec::with_capacity(rows * keys);
+    for _ in 0..rows {
+        let mut document = 0;
+        for _ in 0..keys {
+            document += usize::from(random.below(MEAN_DOCUMENT) == 0);
+            values.push(document as f64);
+        }
+    }
+    values
 }

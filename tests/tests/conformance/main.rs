@@ -1,0 +1,141 @@
+//! The whole forward language on every backend: random variants, compiled many at a time, launched on sizes with
+//! tails, and compared with the f64 reference. `FA_CONFORMANCE=n` sets their number, `FA_CONFORMANCE_SEED=s` the
+//! first of them. A failure is printed as the smallest `.fa` file that still fails.
+
+mod dice;
+mod generate;
+mod masks;
+mod measure;
+mod program;
+mod scores;
+mod shrink;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use fa_dsl::variant::Variant;
+use fa_targets::Target;
+use fa_tests::target;
+
+use measure::{Candidate, Failure};
+use program::Program;
+
+/// Variants of a run where the environment does not say.
+const VARIANTS: u64 = 160;
+/// Variants of one translation unit.
+const UNIT: usize = 16;
+/// The targets that stand for the backends.
+const TARGETS: [&str; 2] = ["cpu", "ascend910b"];
+/// Failures that are made small; the rest are counted.
+const SHOWN: usize = 3;
+
+fn number(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).map_or(default, |text| text.parse().expect("a number"))
+}
+
+/// What became of the variants on one backend.
+#[derive(Default)]
+struct Tally {
+    launched: usize,
+    refused: BTreeMap<String, usize>,
+}
+
+#[test]
+fn random_variants_agree_with_the_reference() {
+    let first = number("FA_CONFORMANCE_SEED", 1);
+    let count = number("FA_CONFORMANCE", VARIANTS);
+    let mut tallies: Vec<Tally> = TARGETS.iter().map(|_| Tally::default()).collect();
+    let mut candidates = Vec::new();
+    for seed in first..first + count {
+        let program = generate::program(seed);
+        let variant = measure::checked(&program)
+            .unwrap_or_else(|errors| panic!("{}\n{errors:#?}", program.text()));
+        let targets = accepted(&program, &variant, &mut tallies);
+        candidates.push(Candidate {
+            seed,
+            program,
+            variant,
+            targets,
+        });
+    }
+    let failures = measure::all(&candidates, UNIT);
+    for (name, tally) in TARGETS.iter().zip(&tallies) {
+        say(&format!(
+            "conformance: {name} ran {} of {count} variants",
+            tally.launched
+        ));
+        for (reason, times) in &tally.refused {
+            say(&format!("    {times} refused: {reason}"));
+        }
+    }
+    for failure in &failures {
+        let Failure {
+            program,
+            target,
+            verdict,
+            ..
+        } = failure;
+        say(&format!(
+            "{} on {target}: {}",
+            program.name,
+            shrink::describe(verdict)
+        ));
+    }
+    let shown: Vec<String> = failures.iter().take(SHOWN).map(shrink::report).collect();
+    assert!(
+        failures.is_empty(),
+        "{} of {count} variants fail\n\n{}",
+        failures.len(),
+        shown.join("\n\n")
+    );
+}
+
+/// The targets that plan a variant. Features that a backend lacks are counted; so are tiles that the file asks for
+/// and the chip has no room for.
+fn accepted(program: &Program, variant: &Variant, tallies: &mut [Tally]) -> Vec<Target> {
+    let mut targets = Vec::new();
+    for (name, tally) in TARGETS.iter().zip(tallies) {
+        let target = target(name);
+        match fa_codegen::plan(variant, &target) {
+            Ok(_) => {
+                tally.launched += 1;
+                targets.push(target);
+            }
+            Err(faults) => {
+                let tiled = program
+                    .items
+                    .iter()
+                    .any(|item| item.text.starts_with("tile"));
+                for fault in &faults {
+                    let legal = matches!(fault.code.0, 201 | 203) || (fault.code.0 == 101 && tiled);
+                    assert!(legal, "{name} refuses {}\n{fault:#?}", program.text());
+                }
+                let reason = faults.first().map_or(String::new(), reason);
+                *tally.refused.entry(reason).or_default() += 1;
+            }
+        }
+    }
+    targets
+}
+
+/// A code and its message: whole where it names a feature, without the variant's own formulas elsewhere.
+fn reason(fault: &fa_dsl::diagnostic::Diagnostic) -> String {
+    let message = if fault.code.0 == 201 {
+        fault.message.clone()
+    } else {
+        let general: Vec<&str> = fault.message.split('`').step_by(2).collect();
+        general.join("...")
+    };
+    format!("{}: {message}", fault.code)
+}
+
+/// Prints past the capture of the test harness.
+fn say(line: &str) {
+    writeln!(std::io::stderr(), "{line}").expect("a standard error stream");
+}
+
+#[test]
+fn programs_depend_on_their_seed_alone() {
+    assert_eq!(generate::program(7), generate::program(7));
+    assert_ne!(generate::program(7).items, generate::program(8).items);
+}
