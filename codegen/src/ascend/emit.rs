@@ -189,7 +189,7 @@ fn statement(space: Space, instr: &Instr) -> String {
             )
         }
         Op::FromByte => format!(
-            "AscendC::Cast({dst}.ReinterpretCast<half>(), {}.ReinterpretCast<uint8_t>(), \
+            "AscendC::Cast({dst}.ReinterpretCast<half>(), {}.ReinterpretCast<uint8_t>(),{BROKEN}\
              AscendC::RoundMode::CAST_NONE, {count});",
             args[0]
         ),
@@ -238,18 +238,16 @@ fn load(space: Space, copy: &Copy, dst: &str) -> String {
         strides,
     } = copy;
     let source = format!("{helper}<{cpp_type}>({dst}, launch_.{tensor}, {offset}");
-    match (space, strides.as_slice()) {
-        (Space::Row, [row]) => format!("{source} + queryRow_ * {row}, {row}, share.rows);"),
-        (Space::Column, [column]) => {
-            format!("{source} + keyRow_ * {column}, {column}, keyCount_);")
-        }
-        (_, [row, column]) => format!(
-            "{source} + (queryRow_ + chunk.firstRow) * {row} + (keyRow_ + chunk.firstCol) * {column}, \
-             {row}, {column}, chunk);"
-        ),
-        _ => unreachable!("a copy has a stride per axis that it follows"),
+    let strides = strides.join(&format!(",{BROKEN}"));
+    match space {
+        Space::Row => format!("{source}, {strides}, share.rows);"),
+        Space::Column => format!("{source}, {strides});"),
+        _ => format!("{source},{BROKEN}{strides}, chunk);"),
     }
 }
+
+/// A line break inside a statement of a member function.
+const BROKEN: &str = "\n            ";
 
 /// Whether some program has an instruction of that kind.
 pub(super) fn any(programs: &[&Program], is: impl Fn(&Op) -> bool) -> bool {

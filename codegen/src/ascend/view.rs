@@ -50,7 +50,8 @@ pub(super) struct ScalarFn {
     /// Whether the body reads a key bound of the tile.
     pub(super) reads_keys: bool,
     pub(super) reads_last_key: bool,
-    pub(super) body: String,
+    /// Statements.
+    pub(super) body: Vec<String>,
     /// The expression in the spelling of the language; empty where there is none.
     pub(super) note: String,
 }
@@ -213,7 +214,7 @@ impl Kernel {
         let (at, sizes, facts) = (&plan.arrangement, &plan.sizes, &plan.facts);
         let printer = ScalarPrinter::new(&plan.exprs, &plan.names);
         let describe = |id| describe(variant, &plan.exprs, id);
-        let int_fn = |id: ExprId| scalar_fn(printer.print(id), String::new());
+        let int_fn = |id: ExprId| scalar_fn(printer.body(id), String::new());
         let lowered = &plan.lowered;
         let analysis = &plan.analysis;
         let is_false = |id: ExprId| *plan.exprs.node(id) == Node::Bool(false);
@@ -221,12 +222,12 @@ impl Kernel {
         let task_scalars: Vec<ScalarFn> = lowered
             .task_scalars
             .iter()
-            .map(|scalar| scalar_fn(scalar.text.clone(), scalar.note.clone()))
+            .map(|scalar| scalar_fn(returns(&scalar.text), scalar.note.clone()))
             .collect();
         let task_offsets: Vec<ScalarFn> = lowered
             .task_offsets
             .iter()
-            .map(|offset| scalar_fn(offset.text.clone(), offset.note.clone()))
+            .map(|offset| scalar_fn(returns(&offset.text), offset.note.clone()))
             .collect();
         let programs = [
             &lowered.uniform,
@@ -242,8 +243,13 @@ impl Kernel {
             )
         };
         let sink_fn = variant.sink.map_or_else(
-            || scalar_fn(String::new(), String::new()),
-            |sink| scalar_fn(printer.print_float(sink.value), describe(sink.value)),
+            || scalar_fn(Vec::new(), String::new()),
+            |sink| {
+                scalar_fn(
+                    returns(&printer.print_float(sink.value)),
+                    describe(sink.value),
+                )
+            },
         );
         let (kv_begin, kv_end) = (int_fn(analysis.kv_begin), int_fn(analysis.kv_end));
         let (empty, full) = (int_fn(analysis.empty), int_fn(analysis.full));
@@ -251,7 +257,7 @@ impl Kernel {
             .into_iter()
             .chain(&task_scalars)
             .chain(&task_offsets)
-            .map(|function| function.body.clone())
+            .flat_map(|function| function.body.clone())
             .collect();
         let helpers = ScalarPrinter::helpers(&bodies);
         let uses = |name: &str| helpers.contains(&name);
@@ -454,9 +460,13 @@ fn captured(plan: &Plan) -> Vec<Input> {
         .collect()
 }
 
+fn returns(text: &str) -> Vec<String> {
+    vec![format!("return {text};")]
+}
+
 /// A function that takes what its body reads.
-fn scalar_fn(body: String, note: String) -> ScalarFn {
-    let reads = |word: &str| body.contains(word);
+fn scalar_fn(body: Vec<String>, note: String) -> ScalarFn {
+    let reads = |word: &str| body.iter().any(|line| line.contains(word));
     let mut params = Vec::new();
     let mut args = Vec::new();
     let mut cursor_args = Vec::new();

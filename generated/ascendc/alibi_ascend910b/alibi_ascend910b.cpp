@@ -1,6 +1,8 @@
 /*!
  * \file alibi_ascend910b.cpp
- * \brief Attention variant `alibi`, forward, bnsd layout. Written by fa-gen 0.1.0; edit alibi.fa, not this file.
+ * \brief Attention variant `alibi`, forward, bnsd layout.
+ *
+ * Written by fa-gen 0.1.0; edit alibi.fa, not this file.
  *
  * source alibi.fa, sha256 164499e5721b676e3a73521c163cb9f71a0e9d4014508b3234560b79620555ee
  * target ascend910b: one cube core (AIC) and 2 vector cores (AIV) work on a tile
@@ -524,8 +526,8 @@ private:
     }
 
     // Rows of global memory to fractals of L1, columns filled up with zeros to a whole fractal.
-    __aicore__ inline void LoadMatrix(const LocalTensor<Element>& dst, uint32_t dstRows, const GlobalTensor<Element>& src,
-        uint32_t rows, uint32_t columns, int64_t rowPitch)
+    __aicore__ inline void LoadMatrix(const LocalTensor<Element>& dst, uint32_t dstRows,
+        const GlobalTensor<Element>& src, uint32_t rows, uint32_t columns, int64_t rowPitch)
     {
         AscendC::Nd2NzParams params;
         params.ndNum = 1;
@@ -582,7 +584,8 @@ private:
     }
 
     // [columns, depth] from L1 to L0B, for a product with its transpose.
-    __aicore__ inline void LoadRight(const LocalTensor<Element>& src, uint32_t srcRows, uint32_t columns, uint32_t depth)
+    __aicore__ inline void LoadRight(
+        const LocalTensor<Element>& src, uint32_t srcRows, uint32_t columns, uint32_t depth)
     {
         const uint32_t columnFractals = CeilDiv(columns, kFractal);
         AscendC::LoadData2DParams params;
@@ -700,7 +703,8 @@ private:
 
     __aicore__ inline LocalTensor<Element> Right() const
     {
-        return LocalTensor<Element>(TPosition::B2, kRightAt + operandSlot_ * kRightBytes, kRightBytes / sizeof(Element));
+        return LocalTensor<Element>(
+            TPosition::B2, kRightAt + operandSlot_ * kRightBytes, kRightBytes / sizeof(Element));
     }
 
     __aicore__ inline LocalTensor<float> Sum() const
@@ -1144,7 +1148,8 @@ private:
             AscendC::Brcb(RowBlocks(), Rescale(at.Slot())[row], CeilDiv(rows, kBlockLanes), {1, kLaneBlocks});
             AscendC::PipeBarrier<PIPE_V>();
             for (uint32_t col = 0; col < kValueDimPad; col += kLanes) {
-                AscendC::Mul(output[col], output[col], RowBlocks(), Min(kLanes, kValueDimPad - col), rows, kOutputByRow);
+                const uint32_t lanes = Min(kLanes, kValueDimPad - col);
+                AscendC::Mul(output[col], output[col], RowBlocks(), lanes, rows, kOutputByRow);
             }
             AscendC::PipeBarrier<PIPE_V>();
             AscendC::Add(output, output, Partial(), rows * kValueDimPad);
@@ -1161,10 +1166,12 @@ private:
         AscendC::Brcb(RowBlocks(), FinalSum(at.Slot())[row], CeilDiv(rows, kBlockLanes), {1, kLaneBlocks});
         AscendC::PipeBarrier<PIPE_V>();
         for (uint32_t col = 0; col < kValueDimPad; col += kLanes) {
-            AscendC::Div(output[col], output[col], RowBlocks(), Min(kLanes, kValueDimPad - col), rows, kOutputByRow);
+            const uint32_t lanes = Min(kLanes, kValueDimPad - col);
+            AscendC::Div(output[col], output[col], RowBlocks(), lanes, rows, kOutputByRow);
         }
         AscendC::PipeBarrier<PIPE_V>();
-        AscendC::Cast(RoundedOutput()[row * kValueDimPad], output, AscendC::RoundMode::CAST_RINT, rows * kValueDimPad);
+        AscendC::Cast(RoundedOutput()[row * kValueDimPad], output, AscendC::RoundMode::CAST_RINT,
+            rows * kValueDimPad);
         AscendC::PipeBarrier<PIPE_V>();
     }
 
@@ -1367,8 +1374,9 @@ private:
 };
 } // namespace fa_alibi
 
-extern "C" __global__ __aicore__ void fa_alibi_forward(uint64_t fftsAddr, GM_ADDR q, GM_ADDR k, GM_ADDR v, GM_ADDR out,
-    GM_ADDR lse, GM_ADDR capturedSlopes, GM_ADDR workspace, fa_alibi::Tiling tiling)
+extern "C" __global__ __aicore__ void fa_alibi_forward(
+    uint64_t fftsAddr, GM_ADDR q, GM_ADDR k, GM_ADDR v, GM_ADDR out, GM_ADDR lse,
+    GM_ADDR capturedSlopes, GM_ADDR workspace, fa_alibi::Tiling tiling)
 {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
     AscendC::SetSyncBaseAddr(fftsAddr);

@@ -1,6 +1,8 @@
 /*!
  * \file dense_or_near_ascend910_93.cpp
- * \brief Attention variant `dense_or_near`, forward, bnsd layout. Written by fa-gen 0.1.0; edit captured.fa, not this file.
+ * \brief Attention variant `dense_or_near`, forward, bnsd layout.
+ *
+ * Written by fa-gen 0.1.0; edit captured.fa, not this file.
  *
  * source captured.fa, sha256 0caabed143883828ba65e754b8c784a126665384b259937f81b8f20e65727870
  * target ascend910_93: one cube core (AIC) and 2 vector cores (AIV) work on a tile
@@ -295,7 +297,8 @@ __aicore__ inline int32_t KvEnd(const Task& task)
 // Every pair of the tile is attended: no mask is applied.
 __aicore__ inline bool TileIsFull(const Task& task, int32_t kvFirst, int32_t kvLast)
 {
-    return task.qLast + task.kvLen - task.qLen - 2 < kvFirst && kvLast < task.qFirst + task.kvLen - task.qLen + 2;
+    const int32_t part0 = task.kvLen - task.qLen;
+    return task.qLast + part0 - 2 < kvFirst && kvLast < task.qFirst + part0 + 2;
 }
 
 // Where the values of m for a task start, in elements.
@@ -526,8 +529,8 @@ private:
     }
 
     // Rows of global memory to fractals of L1, columns filled up with zeros to a whole fractal.
-    __aicore__ inline void LoadMatrix(const LocalTensor<Element>& dst, uint32_t dstRows, const GlobalTensor<Element>& src,
-        uint32_t rows, uint32_t columns, int64_t rowPitch)
+    __aicore__ inline void LoadMatrix(const LocalTensor<Element>& dst, uint32_t dstRows,
+        const GlobalTensor<Element>& src, uint32_t rows, uint32_t columns, int64_t rowPitch)
     {
         AscendC::Nd2NzParams params;
         params.ndNum = 1;
@@ -584,7 +587,8 @@ private:
     }
 
     // [columns, depth] from L1 to L0B, for a product with its transpose.
-    __aicore__ inline void LoadRight(const LocalTensor<Element>& src, uint32_t srcRows, uint32_t columns, uint32_t depth)
+    __aicore__ inline void LoadRight(
+        const LocalTensor<Element>& src, uint32_t srcRows, uint32_t columns, uint32_t depth)
     {
         const uint32_t columnFractals = CeilDiv(columns, kFractal);
         AscendC::LoadData2DParams params;
@@ -702,7 +706,8 @@ private:
 
     __aicore__ inline LocalTensor<Element> Right() const
     {
-        return LocalTensor<Element>(TPosition::B2, kRightAt + operandSlot_ * kRightBytes, kRightBytes / sizeof(Element));
+        return LocalTensor<Element>(
+            TPosition::B2, kRightAt + operandSlot_ * kRightBytes, kRightBytes / sizeof(Element));
     }
 
     __aicore__ inline LocalTensor<float> Sum() const
@@ -952,9 +957,11 @@ private:
 
     // An element per pair of the chunk: a run of neighbours per query row.
     template <typename T>
-    __aicore__ inline void LoadPairs(const LocalTensor<float>& dst, const GlobalTensor<T>& src, int64_t first,
+    __aicore__ inline void LoadPairs(const LocalTensor<float>& dst, const GlobalTensor<T>& src, int64_t offset,
         int64_t rowStride, int64_t columnStride, const Chunk& chunk)
     {
+        const int64_t first =
+            offset + (queryRow_ + chunk.firstRow) * rowStride + (keyRow_ + chunk.firstCol) * columnStride;
         const LocalTensor<T> rows = dst.ReinterpretCast<T>();
         BeginCapturedCopy();
         if (columnStride == 1 && rowStride >= chunk.columns) {
@@ -1022,9 +1029,12 @@ private:
         const LocalTensor<float> temp0 = Temp(0);
         const LocalTensor<float> temp1 = Temp(1);
         const LocalTensor<float> temp2 = Temp(2);
-        LoadPairs<uint8_t>(temp0, launch_.capturedM, offset0_ + (queryRow_ + chunk.firstRow) * launch_.tiling.capturedMStride[2] + (keyRow_ + chunk.firstCol) * launch_.tiling.capturedMStride[3], launch_.tiling.capturedMStride[2], launch_.tiling.capturedMStride[3], chunk);
+        LoadPairs<uint8_t>(temp0, launch_.capturedM, offset0_,
+            launch_.tiling.capturedMStride[2],
+            launch_.tiling.capturedMStride[3], chunk);
         AscendC::PipeBarrier<PIPE_V>();
-        AscendC::Cast(temp1.ReinterpretCast<half>(), temp0.ReinterpretCast<uint8_t>(), AscendC::RoundMode::CAST_NONE, chunk.count);
+        AscendC::Cast(temp1.ReinterpretCast<half>(), temp0.ReinterpretCast<uint8_t>(),
+            AscendC::RoundMode::CAST_NONE, chunk.count);
         AscendC::PipeBarrier<PIPE_V>();
         AscendC::Cast(temp0, temp1.ReinterpretCast<half>(), AscendC::RoundMode::CAST_NONE, chunk.count);
         AscendC::PipeBarrier<PIPE_V>();
@@ -1233,7 +1243,8 @@ private:
             AscendC::Brcb(RowBlocks(), Rescale(at.Slot())[row], CeilDiv(rows, kBlockLanes), {1, kLaneBlocks});
             AscendC::PipeBarrier<PIPE_V>();
             for (uint32_t col = 0; col < kValueDimPad; col += kLanes) {
-                AscendC::Mul(output[col], output[col], RowBlocks(), Min(kLanes, kValueDimPad - col), rows, kOutputByRow);
+                const uint32_t lanes = Min(kLanes, kValueDimPad - col);
+                AscendC::Mul(output[col], output[col], RowBlocks(), lanes, rows, kOutputByRow);
             }
             AscendC::PipeBarrier<PIPE_V>();
             AscendC::Add(output, output, Partial(), rows * kValueDimPad);
@@ -1250,10 +1261,12 @@ private:
         AscendC::Brcb(RowBlocks(), FinalSum(at.Slot())[row], CeilDiv(rows, kBlockLanes), {1, kLaneBlocks});
         AscendC::PipeBarrier<PIPE_V>();
         for (uint32_t col = 0; col < kValueDimPad; col += kLanes) {
-            AscendC::Div(output[col], output[col], RowBlocks(), Min(kLanes, kValueDimPad - col), rows, kOutputByRow);
+            const uint32_t lanes = Min(kLanes, kValueDimPad - col);
+            AscendC::Div(output[col], output[col], RowBlocks(), lanes, rows, kOutputByRow);
         }
         AscendC::PipeBarrier<PIPE_V>();
-        AscendC::Cast(RoundedOutput()[row * kValueDimPad], output, AscendC::RoundMode::CAST_RINT, rows * kValueDimPad);
+        AscendC::Cast(RoundedOutput()[row * kValueDimPad], output, AscendC::RoundMode::CAST_RINT,
+            rows * kValueDimPad);
         AscendC::PipeBarrier<PIPE_V>();
     }
 
@@ -1459,8 +1472,9 @@ private:
 };
 } // namespace fa_dense_or_near
 
-extern "C" __global__ __aicore__ void fa_dense_or_near_forward(uint64_t fftsAddr, GM_ADDR q, GM_ADDR k, GM_ADDR v, GM_ADDR out,
-    GM_ADDR lse, GM_ADDR capturedM, GM_ADDR workspace, fa_dense_or_near::Tiling tiling)
+extern "C" __global__ __aicore__ void fa_dense_or_near_forward(
+    uint64_t fftsAddr, GM_ADDR q, GM_ADDR k, GM_ADDR v, GM_ADDR out, GM_ADDR lse,
+    GM_ADDR capturedM, GM_ADDR workspace, fa_dense_or_near::Tiling tiling)
 {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
     AscendC::SetSyncBaseAddr(fftsAddr);

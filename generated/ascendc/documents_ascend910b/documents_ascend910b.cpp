@@ -1,6 +1,8 @@
 /*!
  * \file documents_ascend910b.cpp
- * \brief Attention variant `documents`, forward, bnsd layout. Written by fa-gen 0.1.0; edit captured.fa, not this file.
+ * \brief Attention variant `documents`, forward, bnsd layout.
+ *
+ * Written by fa-gen 0.1.0; edit captured.fa, not this file.
  *
  * source captured.fa, sha256 0caabed143883828ba65e754b8c784a126665384b259937f81b8f20e65727870
  * target ascend910b: one cube core (AIC) and 2 vector cores (AIV) work on a tile
@@ -301,7 +303,8 @@ __aicore__ inline bool TileIsEmpty(const Task& task, int32_t kvFirst)
 // Where the values of ids for a task start, in elements.
 __aicore__ inline int64_t TaskOffset0(const Launch& launch, const Task& task)
 {
-    return static_cast<int64_t>(task.b) * launch.tiling.capturedIdsStride[0] + static_cast<int64_t>(task.kvLen - task.qLen) * launch.tiling.capturedIdsStride[1];
+    return static_cast<int64_t>(task.b) * launch.tiling.capturedIdsStride[0] +
+        static_cast<int64_t>(task.kvLen - task.qLen) * launch.tiling.capturedIdsStride[1];
 }
 
 // Where the values of ids for a task start, in elements.
@@ -538,8 +541,8 @@ private:
     }
 
     // Rows of global memory to fractals of L1, columns filled up with zeros to a whole fractal.
-    __aicore__ inline void LoadMatrix(const LocalTensor<Element>& dst, uint32_t dstRows, const GlobalTensor<Element>& src,
-        uint32_t rows, uint32_t columns, int64_t rowPitch)
+    __aicore__ inline void LoadMatrix(const LocalTensor<Element>& dst, uint32_t dstRows,
+        const GlobalTensor<Element>& src, uint32_t rows, uint32_t columns, int64_t rowPitch)
     {
         AscendC::Nd2NzParams params;
         params.ndNum = 1;
@@ -596,7 +599,8 @@ private:
     }
 
     // [columns, depth] from L1 to L0B, for a product with its transpose.
-    __aicore__ inline void LoadRight(const LocalTensor<Element>& src, uint32_t srcRows, uint32_t columns, uint32_t depth)
+    __aicore__ inline void LoadRight(
+        const LocalTensor<Element>& src, uint32_t srcRows, uint32_t columns, uint32_t depth)
     {
         const uint32_t columnFractals = CeilDiv(columns, kFractal);
         AscendC::LoadData2DParams params;
@@ -714,7 +718,8 @@ private:
 
     __aicore__ inline LocalTensor<Element> Right() const
     {
-        return LocalTensor<Element>(TPosition::B2, kRightAt + operandSlot_ * kRightBytes, kRightBytes / sizeof(Element));
+        return LocalTensor<Element>(
+            TPosition::B2, kRightAt + operandSlot_ * kRightBytes, kRightBytes / sizeof(Element));
     }
 
     __aicore__ inline LocalTensor<float> Sum() const
@@ -923,7 +928,7 @@ private:
         // q_pos
         AscendC::Adds(row0, RowCounter(), queryOrigin_ + alignShift_, kRowLanes);
         AscendC::PipeBarrier<PIPE_V>();
-        LoadRows<int32_t>(row1, launch_.capturedIds, offset0_ + queryRow_ * launch_.tiling.capturedIdsStride[1], launch_.tiling.capturedIdsStride[1], share.rows);
+        LoadRows<int32_t>(row1, launch_.capturedIds, offset0_, launch_.tiling.capturedIdsStride[1], share.rows);
         AscendC::PipeBarrier<PIPE_V>();
         // ids[b, q_pos]
         AscendC::Cast(row2, row1.ReinterpretCast<int32_t>(), AscendC::RoundMode::CAST_RINT, kRowLanes);
@@ -942,7 +947,7 @@ private:
         // kv_pos
         AscendC::Adds(column0, Counter(), keyOrigin_, kColumns);
         AscendC::PipeBarrier<PIPE_V>();
-        LoadColumns<int32_t>(column1, launch_.capturedIds, offset1_ + keyRow_ * launch_.tiling.capturedIdsStride[1], launch_.tiling.capturedIdsStride[1], keyCount_);
+        LoadColumns<int32_t>(column1, launch_.capturedIds, offset1_, launch_.tiling.capturedIdsStride[1]);
         AscendC::PipeBarrier<PIPE_V>();
         // ids[b, kv_pos]
         AscendC::Cast(column2, column1.ReinterpretCast<int32_t>(), AscendC::RoundMode::CAST_RINT, kColumns);
@@ -988,21 +993,22 @@ private:
         AscendC::PipeBarrier<PIPE_V>();
     }
 
-    // An element per key row, side by side.
+    // An element per key row of the tile, side by side.
     template <typename T>
-    __aicore__ inline void LoadColumns(const LocalTensor<float>& dst, const GlobalTensor<T>& src, int64_t first,
-        int64_t stride, uint32_t count)
+    __aicore__ inline void LoadColumns(
+        const LocalTensor<float>& dst, const GlobalTensor<T>& src, int64_t offset, int64_t stride)
     {
         BeginCapturedCopy();
-        CopyRun<T>(dst.ReinterpretCast<T>(), src, first, stride, count);
+        CopyRun<T>(dst.ReinterpretCast<T>(), src, offset + keyRow_ * stride, stride, keyCount_);
         EndCapturedCopy();
     }
 
     // An element per query row, each filling a data block of its own.
     template <typename T>
-    __aicore__ inline void LoadRows(const LocalTensor<float>& dst, const GlobalTensor<T>& src, int64_t first,
+    __aicore__ inline void LoadRows(const LocalTensor<float>& dst, const GlobalTensor<T>& src, int64_t offset,
         int64_t stride, uint32_t rows)
     {
+        const int64_t first = offset + queryRow_ * stride;
         const LocalTensor<T> blocks = dst.ReinterpretCast<T>();
         const AscendC::DataCopyPadExtParams<T> filler(false, 0, 0, 0); // repeats the element over its block
         BeginCapturedCopy();
@@ -1013,7 +1019,8 @@ private:
         } else {
             const AscendC::DataCopyExtParams params(1, sizeof(T), 0, 0, 0);
             for (uint32_t row = 0; row < rows; ++row) {
-                AscendC::DataCopyPad(blocks[row * (kBlockBytes / sizeof(T))], src[first + row * stride], params, filler);
+                const uint32_t block = row * (kBlockBytes / sizeof(T));
+                AscendC::DataCopyPad(blocks[block], src[first + row * stride], params, filler);
             }
         }
         EndCapturedCopy();
@@ -1258,7 +1265,8 @@ private:
             AscendC::Brcb(RowBlocks(), Rescale(at.Slot())[row], CeilDiv(rows, kBlockLanes), {1, kLaneBlocks});
             AscendC::PipeBarrier<PIPE_V>();
             for (uint32_t col = 0; col < kValueDimPad; col += kLanes) {
-                AscendC::Mul(output[col], output[col], RowBlocks(), Min(kLanes, kValueDimPad - col), rows, kOutputByRow);
+                const uint32_t lanes = Min(kLanes, kValueDimPad - col);
+                AscendC::Mul(output[col], output[col], RowBlocks(), lanes, rows, kOutputByRow);
             }
             AscendC::PipeBarrier<PIPE_V>();
             AscendC::Add(output, output, Partial(), rows * kValueDimPad);
@@ -1275,10 +1283,12 @@ private:
         AscendC::Brcb(RowBlocks(), FinalSum(at.Slot())[row], CeilDiv(rows, kBlockLanes), {1, kLaneBlocks});
         AscendC::PipeBarrier<PIPE_V>();
         for (uint32_t col = 0; col < kValueDimPad; col += kLanes) {
-            AscendC::Div(output[col], output[col], RowBlocks(), Min(kLanes, kValueDimPad - col), rows, kOutputByRow);
+            const uint32_t lanes = Min(kLanes, kValueDimPad - col);
+            AscendC::Div(output[col], output[col], RowBlocks(), lanes, rows, kOutputByRow);
         }
         AscendC::PipeBarrier<PIPE_V>();
-        AscendC::Cast(RoundedOutput()[row * kValueDimPad], output, AscendC::RoundMode::CAST_RINT, rows * kValueDimPad);
+        AscendC::Cast(RoundedOutput()[row * kValueDimPad], output, AscendC::RoundMode::CAST_RINT,
+            rows * kValueDimPad);
         AscendC::PipeBarrier<PIPE_V>();
     }
 
@@ -1485,8 +1495,9 @@ private:
 };
 } // namespace fa_documents
 
-extern "C" __global__ __aicore__ void fa_documents_forward(uint64_t fftsAddr, GM_ADDR q, GM_ADDR k, GM_ADDR v, GM_ADDR out,
-    GM_ADDR lse, GM_ADDR capturedIds, GM_ADDR workspace, fa_documents::Tiling tiling)
+extern "C" __global__ __aicore__ void fa_documents_forward(
+    uint64_t fftsAddr, GM_ADDR q, GM_ADDR k, GM_ADDR v, GM_ADDR out, GM_ADDR lse,
+    GM_ADDR capturedIds, GM_ADDR workspace, fa_documents::Tiling tiling)
 {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
     AscendC::SetSyncBaseAddr(fftsAddr);

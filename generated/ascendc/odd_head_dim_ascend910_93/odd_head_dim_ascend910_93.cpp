@@ -1,6 +1,8 @@
 /*!
  * \file odd_head_dim_ascend910_93.cpp
- * \brief Attention variant `odd_head_dim`, forward, bsnd layout. Written by fa-gen 0.1.0; edit odd_head_dim.fa, not this file.
+ * \brief Attention variant `odd_head_dim`, forward, bsnd layout.
+ *
+ * Written by fa-gen 0.1.0; edit odd_head_dim.fa, not this file.
  *
  * source odd_head_dim.fa, sha256 569d2b68a80796f190bd39dc3e1e5fdf17800781196c21840997e49ed57544b8
  * target ascend910_93: one cube core (AIC) and 2 vector cores (AIV) work on a tile
@@ -530,8 +532,8 @@ private:
     }
 
     // Rows of global memory to fractals of L1, columns filled up with zeros to a whole fractal.
-    __aicore__ inline void LoadMatrix(const LocalTensor<Element>& dst, uint32_t dstRows, const GlobalTensor<Element>& src,
-        uint32_t rows, uint32_t columns, int64_t rowPitch)
+    __aicore__ inline void LoadMatrix(const LocalTensor<Element>& dst, uint32_t dstRows,
+        const GlobalTensor<Element>& src, uint32_t rows, uint32_t columns, int64_t rowPitch)
     {
         AscendC::Nd2NzParams params;
         params.ndNum = 1;
@@ -588,7 +590,8 @@ private:
     }
 
     // [columns, depth] from L1 to L0B, for a product with its transpose.
-    __aicore__ inline void LoadRight(const LocalTensor<Element>& src, uint32_t srcRows, uint32_t columns, uint32_t depth)
+    __aicore__ inline void LoadRight(
+        const LocalTensor<Element>& src, uint32_t srcRows, uint32_t columns, uint32_t depth)
     {
         const uint32_t columnFractals = CeilDiv(columns, kFractal);
         AscendC::LoadData2DParams params;
@@ -706,7 +709,8 @@ private:
 
     __aicore__ inline LocalTensor<Element> Right() const
     {
-        return LocalTensor<Element>(TPosition::B2, kRightAt + operandSlot_ * kRightBytes, kRightBytes / sizeof(Element));
+        return LocalTensor<Element>(
+            TPosition::B2, kRightAt + operandSlot_ * kRightBytes, kRightBytes / sizeof(Element));
     }
 
     __aicore__ inline LocalTensor<float> Sum() const
@@ -1160,7 +1164,8 @@ private:
             AscendC::Brcb(RowBlocks(), Rescale(at.Slot())[row], CeilDiv(rows, kBlockLanes), {1, kLaneBlocks});
             AscendC::PipeBarrier<PIPE_V>();
             for (uint32_t col = 0; col < kValueDimPad; col += kLanes) {
-                AscendC::Mul(output[col], output[col], RowBlocks(), Min(kLanes, kValueDimPad - col), rows, kOutputByRow);
+                const uint32_t lanes = Min(kLanes, kValueDimPad - col);
+                AscendC::Mul(output[col], output[col], RowBlocks(), lanes, rows, kOutputByRow);
             }
             AscendC::PipeBarrier<PIPE_V>();
             AscendC::Add(output, output, Partial(), rows * kValueDimPad);
@@ -1177,10 +1182,12 @@ private:
         AscendC::Brcb(RowBlocks(), FinalSum(at.Slot())[row], CeilDiv(rows, kBlockLanes), {1, kLaneBlocks});
         AscendC::PipeBarrier<PIPE_V>();
         for (uint32_t col = 0; col < kValueDimPad; col += kLanes) {
-            AscendC::Div(output[col], output[col], RowBlocks(), Min(kLanes, kValueDimPad - col), rows, kOutputByRow);
+            const uint32_t lanes = Min(kLanes, kValueDimPad - col);
+            AscendC::Div(output[col], output[col], RowBlocks(), lanes, rows, kOutputByRow);
         }
         AscendC::PipeBarrier<PIPE_V>();
-        AscendC::Cast(RoundedOutput()[row * kValueDimPad], output, AscendC::RoundMode::CAST_RINT, rows * kValueDimPad);
+        AscendC::Cast(RoundedOutput()[row * kValueDimPad], output, AscendC::RoundMode::CAST_RINT,
+            rows * kValueDimPad);
         AscendC::PipeBarrier<PIPE_V>();
     }
 
@@ -1382,8 +1389,9 @@ private:
 };
 } // namespace fa_odd_head_dim
 
-extern "C" __global__ __aicore__ void fa_odd_head_dim_forward(uint64_t fftsAddr, GM_ADDR q, GM_ADDR k, GM_ADDR v, GM_ADDR out,
-    GM_ADDR lse, GM_ADDR workspace, fa_odd_head_dim::Tiling tiling)
+extern "C" __global__ __aicore__ void fa_odd_head_dim_forward(
+    uint64_t fftsAddr, GM_ADDR q, GM_ADDR k, GM_ADDR v, GM_ADDR out, GM_ADDR lse,
+    GM_ADDR workspace, fa_odd_head_dim::Tiling tiling)
 {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
     AscendC::SetSyncBaseAddr(fftsAddr);

@@ -1,6 +1,8 @@
 /*!
  * \file pair_bias_ascend910_93.cpp
- * \brief Attention variant `pair_bias`, forward, bnsd layout. Written by fa-gen 0.1.0; edit captured.fa, not this file.
+ * \brief Attention variant `pair_bias`, forward, bnsd layout.
+ *
+ * Written by fa-gen 0.1.0; edit captured.fa, not this file.
  *
  * source captured.fa, sha256 0caabed143883828ba65e754b8c784a126665384b259937f81b8f20e65727870
  * target ascend910_93: one cube core (AIC) and 2 vector cores (AIV) work on a tile
@@ -526,8 +528,8 @@ private:
     }
 
     // Rows of global memory to fractals of L1, columns filled up with zeros to a whole fractal.
-    __aicore__ inline void LoadMatrix(const LocalTensor<Element>& dst, uint32_t dstRows, const GlobalTensor<Element>& src,
-        uint32_t rows, uint32_t columns, int64_t rowPitch)
+    __aicore__ inline void LoadMatrix(const LocalTensor<Element>& dst, uint32_t dstRows,
+        const GlobalTensor<Element>& src, uint32_t rows, uint32_t columns, int64_t rowPitch)
     {
         AscendC::Nd2NzParams params;
         params.ndNum = 1;
@@ -584,7 +586,8 @@ private:
     }
 
     // [columns, depth] from L1 to L0B, for a product with its transpose.
-    __aicore__ inline void LoadRight(const LocalTensor<Element>& src, uint32_t srcRows, uint32_t columns, uint32_t depth)
+    __aicore__ inline void LoadRight(
+        const LocalTensor<Element>& src, uint32_t srcRows, uint32_t columns, uint32_t depth)
     {
         const uint32_t columnFractals = CeilDiv(columns, kFractal);
         AscendC::LoadData2DParams params;
@@ -702,7 +705,8 @@ private:
 
     __aicore__ inline LocalTensor<Element> Right() const
     {
-        return LocalTensor<Element>(TPosition::B2, kRightAt + operandSlot_ * kRightBytes, kRightBytes / sizeof(Element));
+        return LocalTensor<Element>(
+            TPosition::B2, kRightAt + operandSlot_ * kRightBytes, kRightBytes / sizeof(Element));
     }
 
     __aicore__ inline LocalTensor<float> Sum() const
@@ -952,9 +956,11 @@ private:
 
     // An element per pair of the chunk: a run of neighbours per query row.
     template <typename T>
-    __aicore__ inline void LoadPairs(const LocalTensor<float>& dst, const GlobalTensor<T>& src, int64_t first,
+    __aicore__ inline void LoadPairs(const LocalTensor<float>& dst, const GlobalTensor<T>& src, int64_t offset,
         int64_t rowStride, int64_t columnStride, const Chunk& chunk)
     {
+        const int64_t first =
+            offset + (queryRow_ + chunk.firstRow) * rowStride + (keyRow_ + chunk.firstCol) * columnStride;
         const LocalTensor<T> rows = dst.ReinterpretCast<T>();
         BeginCapturedCopy();
         if (columnStride == 1 && rowStride >= chunk.columns) {
@@ -1014,7 +1020,9 @@ private:
         // score
         AscendC::Muls(chunk.scores, chunk.scores, kScale, chunk.count);
         AscendC::PipeBarrier<PIPE_V>();
-        LoadPairs<half>(temp0, launch_.capturedBias, offset0_ + (queryRow_ + chunk.firstRow) * launch_.tiling.capturedBiasStride[1] + (keyRow_ + chunk.firstCol) * launch_.tiling.capturedBiasStride[2], launch_.tiling.capturedBiasStride[1], launch_.tiling.capturedBiasStride[2], chunk);
+        LoadPairs<half>(temp0, launch_.capturedBias, offset0_,
+            launch_.tiling.capturedBiasStride[1],
+            launch_.tiling.capturedBiasStride[2], chunk);
         AscendC::PipeBarrier<PIPE_V>();
         // bias[h, q_idx, kv_pos]
         AscendC::Cast(temp1, temp0.ReinterpretCast<half>(), AscendC::RoundMode::CAST_NONE, chunk.count);
@@ -1207,7 +1215,8 @@ private:
             AscendC::Brcb(RowBlocks(), Rescale(at.Slot())[row], CeilDiv(rows, kBlockLanes), {1, kLaneBlocks});
             AscendC::PipeBarrier<PIPE_V>();
             for (uint32_t col = 0; col < kValueDimPad; col += kLanes) {
-                AscendC::Mul(output[col], output[col], RowBlocks(), Min(kLanes, kValueDimPad - col), rows, kOutputByRow);
+                const uint32_t lanes = Min(kLanes, kValueDimPad - col);
+                AscendC::Mul(output[col], output[col], RowBlocks(), lanes, rows, kOutputByRow);
             }
             AscendC::PipeBarrier<PIPE_V>();
             AscendC::Add(output, output, Partial(), rows * kValueDimPad);
@@ -1224,10 +1233,12 @@ private:
         AscendC::Brcb(RowBlocks(), FinalSum(at.Slot())[row], CeilDiv(rows, kBlockLanes), {1, kLaneBlocks});
         AscendC::PipeBarrier<PIPE_V>();
         for (uint32_t col = 0; col < kValueDimPad; col += kLanes) {
-            AscendC::Div(output[col], output[col], RowBlocks(), Min(kLanes, kValueDimPad - col), rows, kOutputByRow);
+            const uint32_t lanes = Min(kLanes, kValueDimPad - col);
+            AscendC::Div(output[col], output[col], RowBlocks(), lanes, rows, kOutputByRow);
         }
         AscendC::PipeBarrier<PIPE_V>();
-        AscendC::Cast(RoundedOutput()[row * kValueDimPad], output, AscendC::RoundMode::CAST_RINT, rows * kValueDimPad);
+        AscendC::Cast(RoundedOutput()[row * kValueDimPad], output, AscendC::RoundMode::CAST_RINT,
+            rows * kValueDimPad);
         AscendC::PipeBarrier<PIPE_V>();
     }
 
@@ -1433,8 +1444,9 @@ private:
 };
 } // namespace fa_pair_bias
 
-extern "C" __global__ __aicore__ void fa_pair_bias_forward(uint64_t fftsAddr, GM_ADDR q, GM_ADDR k, GM_ADDR v, GM_ADDR out,
-    GM_ADDR lse, GM_ADDR capturedBias, GM_ADDR workspace, fa_pair_bias::Tiling tiling)
+extern "C" __global__ __aicore__ void fa_pair_bias_forward(
+    uint64_t fftsAddr, GM_ADDR q, GM_ADDR k, GM_ADDR v, GM_ADDR out, GM_ADDR lse,
+    GM_ADDR capturedBias, GM_ADDR workspace, fa_pair_bias::Tiling tiling)
 {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
     AscendC::SetSyncBaseAddr(fftsAddr);

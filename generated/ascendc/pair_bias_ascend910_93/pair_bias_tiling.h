@@ -1,7 +1,8 @@
 /*!
  * \file pair_bias_tiling.h
- * \brief Sizes, strides and scalars of a launch of `pair_bias`. Written by fa-gen 0.1.0; edit captured.fa, not this file.
+ * \brief Sizes, strides and scalars of a launch of `pair_bias`.
  *
+ * Written by fa-gen 0.1.0; edit captured.fa, not this file.
  * Passed by value as the last argument of the kernel; host and device read the same bytes.
  */
 

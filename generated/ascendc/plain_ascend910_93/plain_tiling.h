@@ -1,7 +1,8 @@
 /*!
  * \file plain_tiling.h
- * \brief Sizes, strides and scalars of a launch of `plain`. Written by fa-gen 0.1.0; edit plain.fa, not this file.
+ * \brief Sizes, strides and scalars of a launch of `plain`.
  *
+ * Written by fa-gen 0.1.0; edit plain.fa, not this file.
  * Passed by value as the last argument of the kernel; host and device read the same bytes.
  */
 

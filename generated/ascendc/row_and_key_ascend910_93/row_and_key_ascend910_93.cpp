@@ -1,6 +1,8 @@
 /*!
  * \file row_and_key_ascend910_93.cpp
- * \brief Attention variant `row_and_key`, forward, bnsd layout. Written by fa-gen 0.1.0; edit captured.fa, not this file.
+ * \brief Attention variant `row_and_key`, forward, bnsd layout.
+ *
+ * Written by fa-gen 0.1.0; edit captured.fa, not this file.
  *
  * source captured.fa, sha256 0caabed143883828ba65e754b8c784a126665384b259937f81b8f20e65727870
  * target ascend910_93: one cube core (AIC) and 2 vector cores (AIV) work on a tile
@@ -526,8 +528,8 @@ private:
     }
 
     // Rows of global memory to fractals of L1, columns filled up with zeros to a whole fractal.
-    __aicore__ inline void LoadMatrix(const LocalTensor<Element>& dst, uint32_t dstRows, const GlobalTensor<Element>& src,
-        uint32_t rows, uint32_t columns, int64_t rowPitch)
+    __aicore__ inline void LoadMatrix(const LocalTensor<Element>& dst, uint32_t dstRows,
+        const GlobalTensor<Element>& src, uint32_t rows, uint32_t columns, int64_t rowPitch)
     {
         AscendC::Nd2NzParams params;
         params.ndNum = 1;
@@ -584,7 +586,8 @@ private:
     }
 
     // [columns, depth] from L1 to L0B, for a product with its transpose.
-    __aicore__ inline void LoadRight(const LocalTensor<Element>& src, uint32_t srcRows, uint32_t columns, uint32_t depth)
+    __aicore__ inline void LoadRight(
+        const LocalTensor<Element>& src, uint32_t srcRows, uint32_t columns, uint32_t depth)
     {
         const uint32_t columnFractals = CeilDiv(columns, kFractal);
         AscendC::LoadData2DParams params;
@@ -702,7 +705,8 @@ private:
 
     __aicore__ inline LocalTensor<Element> Right() const
     {
-        return LocalTensor<Element>(TPosition::B2, kRightAt + operandSlot_ * kRightBytes, kRightBytes / sizeof(Element));
+        return LocalTensor<Element>(
+            TPosition::B2, kRightAt + operandSlot_ * kRightBytes, kRightBytes / sizeof(Element));
     }
 
     __aicore__ inline LocalTensor<float> Sum() const
@@ -912,7 +916,7 @@ private:
     {
         const LocalTensor<float> row0 = RowValue(0);
         const LocalTensor<float> row1 = RowValue(1);
-        LoadRows<bfloat16_t>(row0, launch_.capturedGate, offset0_ + queryRow_ * launch_.tiling.capturedGateStride[1], launch_.tiling.capturedGateStride[1], share.rows);
+        LoadRows<bfloat16_t>(row0, launch_.capturedGate, offset0_, launch_.tiling.capturedGateStride[1], share.rows);
         AscendC::PipeBarrier<PIPE_V>();
         // gate[b, q_idx]
         CastBlocks<float, bfloat16_t>(row1, row0, kBlockLanes);
@@ -926,7 +930,7 @@ private:
         keyCount_ = at.Keys();
         const LocalTensor<float> column0 = ColumnValue(0);
         // bias[kv_h, kv_pos]
-        LoadColumns<float>(column0, launch_.capturedBias, offset1_ + keyRow_ * launch_.tiling.capturedBiasStride[1], launch_.tiling.capturedBiasStride[1], keyCount_);
+        LoadColumns<float>(column0, launch_.capturedBias, offset1_, launch_.tiling.capturedBiasStride[1]);
         AscendC::PipeBarrier<PIPE_V>();
     }
 
@@ -969,21 +973,22 @@ private:
         AscendC::PipeBarrier<PIPE_V>();
     }
 
-    // An element per key row, side by side.
+    // An element per key row of the tile, side by side.
     template <typename T>
-    __aicore__ inline void LoadColumns(const LocalTensor<float>& dst, const GlobalTensor<T>& src, int64_t first,
-        int64_t stride, uint32_t count)
+    __aicore__ inline void LoadColumns(
+        const LocalTensor<float>& dst, const GlobalTensor<T>& src, int64_t offset, int64_t stride)
     {
         BeginCapturedCopy();
-        CopyRun<T>(dst.ReinterpretCast<T>(), src, first, stride, count);
+        CopyRun<T>(dst.ReinterpretCast<T>(), src, offset + keyRow_ * stride, stride, keyCount_);
         EndCapturedCopy();
     }
 
     // An element per query row, each filling a data block of its own.
     template <typename T>
-    __aicore__ inline void LoadRows(const LocalTensor<float>& dst, const GlobalTensor<T>& src, int64_t first,
+    __aicore__ inline void LoadRows(const LocalTensor<float>& dst, const GlobalTensor<T>& src, int64_t offset,
         int64_t stride, uint32_t rows)
     {
+        const int64_t first = offset + queryRow_ * stride;
         const LocalTensor<T> blocks = dst.ReinterpretCast<T>();
         const AscendC::DataCopyPadExtParams<T> filler(false, 0, 0, 0); // repeats the element over its block
         BeginCapturedCopy();
@@ -994,7 +999,8 @@ private:
         } else {
             const AscendC::DataCopyExtParams params(1, sizeof(T), 0, 0, 0);
             for (uint32_t row = 0; row < rows; ++row) {
-                AscendC::DataCopyPad(blocks[row * (kBlockBytes / sizeof(T))], src[first + row * stride], params, filler);
+                const uint32_t block = row * (kBlockBytes / sizeof(T));
+                AscendC::DataCopyPad(blocks[block], src[first + row * stride], params, filler);
             }
         }
         EndCapturedCopy();
@@ -1207,7 +1213,8 @@ private:
             AscendC::Brcb(RowBlocks(), Rescale(at.Slot())[row], CeilDiv(rows, kBlockLanes), {1, kLaneBlocks});
             AscendC::PipeBarrier<PIPE_V>();
             for (uint32_t col = 0; col < kValueDimPad; col += kLanes) {
-                AscendC::Mul(output[col], output[col], RowBlocks(), Min(kLanes, kValueDimPad - col), rows, kOutputByRow);
+                const uint32_t lanes = Min(kLanes, kValueDimPad - col);
+                AscendC::Mul(output[col], output[col], RowBlocks(), lanes, rows, kOutputByRow);
             }
             AscendC::PipeBarrier<PIPE_V>();
             AscendC::Add(output, output, Partial(), rows * kValueDimPad);
@@ -1224,10 +1231,12 @@ private:
         AscendC::Brcb(RowBlocks(), FinalSum(at.Slot())[row], CeilDiv(rows, kBlockLanes), {1, kLaneBlocks});
         AscendC::PipeBarrier<PIPE_V>();
         for (uint32_t col = 0; col < kValueDimPad; col += kLanes) {
-            AscendC::Div(output[col], output[col], RowBlocks(), Min(kLanes, kValueDimPad - col), rows, kOutputByRow);
+            const uint32_t lanes = Min(kLanes, kValueDimPad - col);
+            AscendC::Div(output[col], output[col], RowBlocks(), lanes, rows, kOutputByRow);
         }
         AscendC::PipeBarrier<PIPE_V>();
-        AscendC::Cast(RoundedOutput()[row * kValueDimPad], output, AscendC::RoundMode::CAST_RINT, rows * kValueDimPad);
+        AscendC::Cast(RoundedOutput()[row * kValueDimPad], output, AscendC::RoundMode::CAST_RINT,
+            rows * kValueDimPad);
         AscendC::PipeBarrier<PIPE_V>();
     }
 
@@ -1431,8 +1440,9 @@ private:
 };
 } // namespace fa_row_and_key
 
-extern "C" __global__ __aicore__ void fa_row_and_key_forward(uint64_t fftsAddr, GM_ADDR q, GM_ADDR k, GM_ADDR v, GM_ADDR out,
-    GM_ADDR lse, GM_ADDR capturedGate, GM_ADDR capturedBias, GM_ADDR workspace, fa_row_and_key::Tiling tiling)
+extern "C" __global__ __aicore__ void fa_row_and_key_forward(
+    uint64_t fftsAddr, GM_ADDR q, GM_ADDR k, GM_ADDR v, GM_ADDR out, GM_ADDR lse,
+    GM_ADDR capturedGate, GM_ADDR capturedBias, GM_ADDR workspace, fa_row_and_key::Tiling tiling)
 {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
     AscendC::SetSyncBaseAddr(fftsAddr);

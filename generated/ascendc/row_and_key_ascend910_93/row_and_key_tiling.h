@@ -1,7 +1,8 @@
 /*!
  * \file row_and_key_tiling.h
- * \brief Sizes, strides and scalars of a launch of `row_and_key`. Written by fa-gen 0.1.0; edit captured.fa, not this file.
+ * \brief Sizes, strides and scalars of a launch of `row_and_key`.
  *
+ * Written by fa-gen 0.1.0; edit captured.fa, not this file.
  * Passed by value as the last argument of the kernel; host and device read the same bytes.
  */
 

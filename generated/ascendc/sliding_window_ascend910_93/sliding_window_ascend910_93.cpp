@@ -1,6 +1,8 @@
 /*!
  * \file sliding_window_ascend910_93.cpp
- * \brief Attention variant `sliding_window`, forward, bnsd layout. Written by fa-gen 0.1.0; edit sliding_window.fa, not this file.
+ * \brief Attention variant `sliding_window`, forward, bnsd layout.
+ *
+ * Written by fa-gen 0.1.0; edit sliding_window.fa, not this file.
  *
  * source sliding_window.fa, sha256 a19860cb736ed145e01bac1205144bd9247a4c6da6adaa3d8ca1aaf7eb877f49
  * target ascend910_93: one cube core (AIC) and 2 vector cores (AIV) work on a tile
@@ -292,7 +294,8 @@ __aicore__ inline int32_t KvEnd(const Task& task)
 // Every pair of the tile is attended: no mask is applied.
 __aicore__ inline bool TileIsFull(const Task& task, int32_t kvFirst, int32_t kvLast)
 {
-    return kvLast < task.qFirst + task.kvLen - task.qLen + 1 && task.qLast + task.kvLen - task.qLen - 1024 < kvFirst;
+    const int32_t part0 = task.kvLen - task.qLen;
+    return kvLast < task.qFirst + part0 + 1 && task.qLast + part0 - 1024 < kvFirst;
 }
 
 // Walks the visible tiles of this core's tasks. Cube and vector cores walk the same sequence and so agree on
@@ -517,8 +520,8 @@ private:
     }
 
     // Rows of global memory to fractals of L1, columns filled up with zeros to a whole fractal.
-    __aicore__ inline void LoadMatrix(const LocalTensor<Element>& dst, uint32_t dstRows, const GlobalTensor<Element>& src,
-        uint32_t rows, uint32_t columns, int64_t rowPitch)
+    __aicore__ inline void LoadMatrix(const LocalTensor<Element>& dst, uint32_t dstRows,
+        const GlobalTensor<Element>& src, uint32_t rows, uint32_t columns, int64_t rowPitch)
     {
         AscendC::Nd2NzParams params;
         params.ndNum = 1;
@@ -575,7 +578,8 @@ private:
     }
 
     // [columns, depth] from L1 to L0B, for a product with its transpose.
-    __aicore__ inline void LoadRight(const LocalTensor<Element>& src, uint32_t srcRows, uint32_t columns, uint32_t depth)
+    __aicore__ inline void LoadRight(
+        const LocalTensor<Element>& src, uint32_t srcRows, uint32_t columns, uint32_t depth)
     {
         const uint32_t columnFractals = CeilDiv(columns, kFractal);
         AscendC::LoadData2DParams params;
@@ -693,7 +697,8 @@ private:
 
     __aicore__ inline LocalTensor<Element> Right() const
     {
-        return LocalTensor<Element>(TPosition::B2, kRightAt + operandSlot_ * kRightBytes, kRightBytes / sizeof(Element));
+        return LocalTensor<Element>(
+            TPosition::B2, kRightAt + operandSlot_ * kRightBytes, kRightBytes / sizeof(Element));
     }
 
     __aicore__ inline LocalTensor<float> Sum() const
@@ -1158,7 +1163,8 @@ private:
             AscendC::Brcb(RowBlocks(), Rescale(at.Slot())[row], CeilDiv(rows, kBlockLanes), {1, kLaneBlocks});
             AscendC::PipeBarrier<PIPE_V>();
             for (uint32_t col = 0; col < kValueDimPad; col += kLanes) {
-                AscendC::Mul(output[col], output[col], RowBlocks(), Min(kLanes, kValueDimPad - col), rows, kOutputByRow);
+                const uint32_t lanes = Min(kLanes, kValueDimPad - col);
+                AscendC::Mul(output[col], output[col], RowBlocks(), lanes, rows, kOutputByRow);
             }
             AscendC::PipeBarrier<PIPE_V>();
             AscendC::Add(output, output, Partial(), rows * kValueDimPad);
@@ -1175,10 +1181,12 @@ private:
         AscendC::Brcb(RowBlocks(), FinalSum(at.Slot())[row], CeilDiv(rows, kBlockLanes), {1, kLaneBlocks});
         AscendC::PipeBarrier<PIPE_V>();
         for (uint32_t col = 0; col < kValueDimPad; col += kLanes) {
-            AscendC::Div(output[col], output[col], RowBlocks(), Min(kLanes, kValueDimPad - col), rows, kOutputByRow);
+            const uint32_t lanes = Min(kLanes, kValueDimPad - col);
+            AscendC::Div(output[col], output[col], RowBlocks(), lanes, rows, kOutputByRow);
         }
         AscendC::PipeBarrier<PIPE_V>();
-        AscendC::Cast(RoundedOutput()[row * kValueDimPad], output, AscendC::RoundMode::CAST_RINT, rows * kValueDimPad);
+        AscendC::Cast(RoundedOutput()[row * kValueDimPad], output, AscendC::RoundMode::CAST_RINT,
+            rows * kValueDimPad);
         AscendC::PipeBarrier<PIPE_V>();
     }
 
@@ -1380,8 +1388,9 @@ private:
 };
 } // namespace fa_sliding_window
 
-extern "C" __global__ __aicore__ void fa_sliding_window_forward(uint64_t fftsAddr, GM_ADDR q, GM_ADDR k, GM_ADDR v, GM_ADDR out,
-    GM_ADDR lse, GM_ADDR workspace, fa_sliding_window::Tiling tiling)
+extern "C" __global__ __aicore__ void fa_sliding_window_forward(
+    uint64_t fftsAddr, GM_ADDR q, GM_ADDR k, GM_ADDR v, GM_ADDR out, GM_ADDR lse,
+    GM_ADDR workspace, fa_sliding_window::Tiling tiling)
 {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
     AscendC::SetSyncBaseAddr(fftsAddr);

@@ -1,6 +1,8 @@
 /*!
  * \file strided_ascend910b.cpp
- * \brief Attention variant `strided`, forward, bnsd layout. Written by fa-gen 0.1.0; edit user_predicate.fa, not this file.
+ * \brief Attention variant `strided`, forward, bnsd layout.
+ *
+ * Written by fa-gen 0.1.0; edit user_predicate.fa, not this file.
  *
  * source user_predicate.fa, sha256 22f336bf0346d52bccac7febfd2fd786aa38d09b61ceb81c5409aeb8489f486d
  * target ascend910b: one cube core (AIC) and 2 vector cores (AIV) work on a tile
@@ -308,13 +310,27 @@ __aicore__ inline int32_t KvEnd(const Task& task)
 // No pair of the tile is attended.
 __aicore__ inline bool TileIsEmpty(const Task& task, int32_t kvFirst, int32_t kvLast)
 {
-    return !(kvFirst <= task.qLast + task.kvLen - task.qLen && task.qFirst + task.kvLen - task.qLen - 63 <= kvLast) && !((FloorDiv(task.qFirst + task.kvLen - task.qLen - kvLast, 8) == FloorDiv(task.qLast + task.kvLen - task.qLen - kvFirst, 8) ? FloorMod(task.qFirst + task.kvLen - task.qLen - kvLast, 8) : 0) <= 0 && 0 <= (FloorDiv(task.qFirst + task.kvLen - task.qLen - kvLast, 8) == FloorDiv(task.qLast + task.kvLen - task.qLen - kvFirst, 8) ? FloorMod(task.qLast + task.kvLen - task.qLen - kvFirst, 8) : 7) && kvFirst <= task.qLast + task.kvLen - task.qLen);
+    const int32_t part0 = task.kvLen - task.qLen;
+    const int32_t part1 = task.qLast + part0;
+    const int32_t part2 = task.qFirst + part0 - kvLast;
+    const int32_t part3 = part1 - kvFirst;
+    const bool part4 = FloorDiv(part2, 8) == FloorDiv(part3, 8);
+    const bool part5 = kvFirst <= part1;
+    return !(part5 && task.qFirst + part0 - 63 <= kvLast) &&
+        !((part4 ? FloorMod(part2, 8) : 0) <= 0 && 0 <= (part4 ? FloorMod(part3, 8) : 7) && part5);
 }
 
 // Every pair of the tile is attended: no mask is applied.
 __aicore__ inline bool TileIsFull(const Task& task, int32_t kvFirst, int32_t kvLast)
 {
-    return kvLast < task.qFirst + task.kvLen - task.qLen + 1 && !((FloorDiv(task.qFirst + task.kvLen - task.qLen - kvLast, 8) == FloorDiv(task.qLast + task.kvLen - task.qLen - kvFirst, 8) ? FloorMod(task.qFirst + task.kvLen - task.qLen - kvLast, 8) : 0) < 0 && kvFirst <= task.qLast + task.kvLen - task.qLen - 64) && !(0 < (FloorDiv(task.qFirst + task.kvLen - task.qLen - kvLast, 8) == FloorDiv(task.qLast + task.kvLen - task.qLen - kvFirst, 8) ? FloorMod(task.qLast + task.kvLen - task.qLen - kvFirst, 8) : 7) && kvFirst <= task.qLast + task.kvLen - task.qLen - 64);
+    const int32_t part0 = task.kvLen - task.qLen;
+    const int32_t part1 = task.qFirst + part0 - kvLast;
+    const int32_t part2 = task.qLast + part0 - kvFirst;
+    const bool part3 = FloorDiv(part1, 8) == FloorDiv(part2, 8);
+    const bool part4 = kvFirst <= task.qLast + part0 - 64;
+    return kvLast < task.qFirst + part0 + 1 &&
+        !((part3 ? FloorMod(part1, 8) : 0) < 0 && part4) &&
+        !(0 < (part3 ? FloorMod(part2, 8) : 7) && part4);
 }
 
 // Walks the visible tiles of this core's tasks. Cube and vector cores walk the same sequence and so agree on
@@ -546,8 +562,8 @@ private:
     }
 
     // Rows of global memory to fractals of L1, columns filled up with zeros to a whole fractal.
-    __aicore__ inline void LoadMatrix(const LocalTensor<Element>& dst, uint32_t dstRows, const GlobalTensor<Element>& src,
-        uint32_t rows, uint32_t columns, int64_t rowPitch)
+    __aicore__ inline void LoadMatrix(const LocalTensor<Element>& dst, uint32_t dstRows,
+        const GlobalTensor<Element>& src, uint32_t rows, uint32_t columns, int64_t rowPitch)
     {
         AscendC::Nd2NzParams params;
         params.ndNum = 1;
@@ -604,7 +620,8 @@ private:
     }
 
     // [columns, depth] from L1 to L0B, for a product with its transpose.
-    __aicore__ inline void LoadRight(const LocalTensor<Element>& src, uint32_t srcRows, uint32_t columns, uint32_t depth)
+    __aicore__ inline void LoadRight(
+        const LocalTensor<Element>& src, uint32_t srcRows, uint32_t columns, uint32_t depth)
     {
         const uint32_t columnFractals = CeilDiv(columns, kFractal);
         AscendC::LoadData2DParams params;
@@ -722,7 +739,8 @@ private:
 
     __aicore__ inline LocalTensor<Element> Right() const
     {
-        return LocalTensor<Element>(TPosition::B2, kRightAt + operandSlot_ * kRightBytes, kRightBytes / sizeof(Element));
+        return LocalTensor<Element>(
+            TPosition::B2, kRightAt + operandSlot_ * kRightBytes, kRightBytes / sizeof(Element));
     }
 
     __aicore__ inline LocalTensor<float> Sum() const
@@ -1210,7 +1228,8 @@ private:
             AscendC::Brcb(RowBlocks(), Rescale(at.Slot())[row], CeilDiv(rows, kBlockLanes), {1, kLaneBlocks});
             AscendC::PipeBarrier<PIPE_V>();
             for (uint32_t col = 0; col < kValueDimPad; col += kLanes) {
-                AscendC::Mul(output[col], output[col], RowBlocks(), Min(kLanes, kValueDimPad - col), rows, kOutputByRow);
+                const uint32_t lanes = Min(kLanes, kValueDimPad - col);
+                AscendC::Mul(output[col], output[col], RowBlocks(), lanes, rows, kOutputByRow);
             }
             AscendC::PipeBarrier<PIPE_V>();
             AscendC::Add(output, output, Partial(), rows * kValueDimPad);
@@ -1227,10 +1246,12 @@ private:
         AscendC::Brcb(RowBlocks(), FinalSum(at.Slot())[row], CeilDiv(rows, kBlockLanes), {1, kLaneBlocks});
         AscendC::PipeBarrier<PIPE_V>();
         for (uint32_t col = 0; col < kValueDimPad; col += kLanes) {
-            AscendC::Div(output[col], output[col], RowBlocks(), Min(kLanes, kValueDimPad - col), rows, kOutputByRow);
+            const uint32_t lanes = Min(kLanes, kValueDimPad - col);
+            AscendC::Div(output[col], output[col], RowBlocks(), lanes, rows, kOutputByRow);
         }
         AscendC::PipeBarrier<PIPE_V>();
-        AscendC::Cast(RoundedOutput()[row * kValueDimPad], output, AscendC::RoundMode::CAST_RINT, rows * kValueDimPad);
+        AscendC::Cast(RoundedOutput()[row * kValueDimPad], output, AscendC::RoundMode::CAST_RINT,
+            rows * kValueDimPad);
         AscendC::PipeBarrier<PIPE_V>();
     }
 
@@ -1437,8 +1458,9 @@ private:
 };
 } // namespace fa_strided
 
-extern "C" __global__ __aicore__ void fa_strided_forward(uint64_t fftsAddr, GM_ADDR q, GM_ADDR k, GM_ADDR v, GM_ADDR out,
-    GM_ADDR lse, GM_ADDR workspace, fa_strided::Tiling tiling)
+extern "C" __global__ __aicore__ void fa_strided_forward(
+    uint64_t fftsAddr, GM_ADDR q, GM_ADDR k, GM_ADDR v, GM_ADDR out, GM_ADDR lse,
+    GM_ADDR workspace, fa_strided::Tiling tiling)
 {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
     AscendC::SetSyncBaseAddr(fftsAddr);

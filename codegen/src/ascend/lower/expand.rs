@@ -343,7 +343,7 @@ impl Lowering<'_> {
         let text = if terms.is_empty() {
             "0".to_owned()
         } else {
-            terms.join(" + ")
+            terms.join(" +\n        ")
         };
         let offsets = &mut self.lowered.task_offsets;
         let known = offsets

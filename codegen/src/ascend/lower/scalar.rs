@@ -1,9 +1,14 @@
 //! Scalar expressions as C++ for the scalar unit.
 
+use std::collections::BTreeMap;
+
 use fa_dsl::ir::{Binary, ExprId, Exprs, Node, Type, Unary, Var};
 use fa_dsl::tiles::{self, Range};
 
 use super::names::Names;
+
+/// Columns that a statement may take before it is broken.
+const MAX_LINE: usize = 100;
 
 /// Prints expressions that do not change within a tile.
 #[derive(Clone, Debug)]
@@ -11,6 +16,8 @@ pub(crate) struct ScalarPrinter<'a> {
     exprs: &'a Exprs,
     names: &'a Names,
     ranges: Vec<Option<Range>>,
+    /// Parts that a function has computed under a name.
+    named: BTreeMap<ExprId, String>,
 }
 
 /// C++ precedence classes, as far as the printer needs them.
@@ -32,6 +39,7 @@ impl<'a> ScalarPrinter<'a> {
             exprs,
             names,
             ranges: tiles::int_ranges(exprs, tiles::MAX_LENGTH),
+            named: BTreeMap::new(),
         }
     }
 
@@ -58,6 +66,84 @@ impl<'a> ScalarPrinter<'a> {
         self.text(root).0
     }
 
+    /// The body of a function that returns the expression: parts that occur several times come first, each under a
+    /// name, and a long conjunction or disjunction takes a line per operand.
+    pub(crate) fn body(&self, root: ExprId) -> Vec<String> {
+        let mut printer = self.clone();
+        let mut lines = Vec::new();
+        for id in self.shared_parts(root) {
+            let name = format!("part{}", printer.named.len());
+            let cpp_type = match self.exprs.ty(id) {
+                Type::Int => "int32_t",
+                Type::Float => "float",
+                Type::Bool => "bool",
+            };
+            lines.push(format!("const {cpp_type} {name} = {};", printer.print(id)));
+            printer.named.insert(id, name);
+        }
+        lines.extend(printer.returned(root));
+        lines
+    }
+
+    /// Computed parts that have several parents, each after its own parts.
+    fn shared_parts(&self, root: ExprId) -> Vec<ExprId> {
+        let nodes = self.exprs.reachable(&[root]);
+        let mut parents: BTreeMap<ExprId, usize> = BTreeMap::new();
+        for child in nodes.iter().flat_map(|id| self.exprs.children(*id)) {
+            *parents.entry(child).or_default() += 1;
+        }
+        nodes
+            .into_iter()
+            .filter(|id| parents.get(id).is_some_and(|count| *count > 1))
+            .filter(|id| self.exprs.reachable(&[*id]).len() > 2)
+            .collect()
+    }
+
+    /// The return statement, on several lines where one would be long.
+    fn returned(&self, root: ExprId) -> Vec<String> {
+        let whole = format!("return {};", self.print(root));
+        let Node::Binary(op @ (Binary::And | Binary::Or), ..) = *self.exprs.node(root) else {
+            return vec![whole];
+        };
+        if whole.len() <= MAX_LINE {
+            return vec![whole];
+        }
+        let sign = if op == Binary::And { "&&" } else { "||" };
+        let operands = self.operands(op, root);
+        let last = operands.len() - 1;
+        operands
+            .iter()
+            .enumerate()
+            .map(|(at, operand)| {
+                let before = if at == 0 { "return " } else { "    " };
+                let after = if at == last {
+                    ";".to_owned()
+                } else {
+                    format!(" {sign}")
+                };
+                format!("{before}{operand}{after}")
+            })
+            .collect()
+    }
+
+    /// The operands of a chain of one operator, each as it stands between its signs.
+    fn operands(&self, op: Binary, id: ExprId) -> Vec<String> {
+        match *self.exprs.node(id) {
+            Node::Binary(own, a, b) if own == op && !self.named.contains_key(&id) => {
+                [self.operands(op, a), self.operands(op, b)].concat()
+            }
+            _ => {
+                let (text, level) = self.text(id);
+                let parentheses = level < Level::And || (op == Binary::Or && level == Level::And);
+                vec![if parentheses {
+                    format!("({text})")
+                } else {
+                    text
+                }]
+            }
+        }
+    }
+
     /// The expression as a C++ `float`, ints and bools converted.
     pub(crate) fn print_float(&self, root: ExprId) -> String {
         match self.exprs.ty(root) {
@@ -74,6 +160,9 @@ impl<'a> ScalarPrinter<'a> {
     }
 
     fn text(&self, id: ExprId) -> (String, Level) {
+        if let Some(name) = self.named.get(&id) {
+            return (name.clone(), Level::Atom);
+        }
         match self.exprs.node(id) {
             Node::Int(value) if *value == i32::MIN => ("(-2147483647 - 1)".to_owned(), Level::Atom),
             Node::Int(value) => (
