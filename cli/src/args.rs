@@ -60,7 +60,7 @@ pub(crate) struct SourceArgs {
     #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = name_value)]
     pub(crate) define: Vec<(String, String)>,
 
-    /// Treat warnings as errors
+    /// Treat warnings as errors; `run` also looks at every element of its tensors
     #[arg(long)]
     pub(crate) strict: bool,
 
