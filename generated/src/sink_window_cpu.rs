@@ -7,19 +7,22 @@
 //! layout     bnsd; any strides
 //!
 //! buffer      memory rows x cols x bytes       KiB
-//! q_tile      L2      128 x   64 x     4     32.00
-//! key_rows    L2       32 x   64 x     4      8.00
-//! key_panel   L2       64 x   32 x     4      8.00
-//! s_tile      L2      128 x  128 x     4     64.00  largest
-//! value_rows  L2       64 x   64 x     4     16.00
-//! o_acc       L2      128 x   64 x     4     32.00
-//! row_max     L2        1 x  128 x     4      0.50
-//! row_sum     L2        1 x  128 x     4      0.50
-//! rescale     L2        1 x  128 x     4      0.50
-//!             L2     total                  161.50 of 1024.00
+//! q_tile      L2      384 x   64 x     4     96.00
+//! key_rows    L2       16 x   64 x     4      4.00
+//! key_tile    L2      256 x   64 x     4     64.00
+//! value_tile  L2      256 x   64 x     4     64.00
+//! s_tile      L2       24 x  256 x     4     24.00
+//! o_acc       L2      384 x   64 x     4     96.00  largest
+//! row_max     L2        1 x  384 x     4      1.50
+//! row_sum     L2        1 x  384 x     4      1.50
+//! rescale     L2        1 x   24 x     4      0.09
+//!             L2     total                  351.09 of 1024.00
 //! ```
 
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
 use std::array;
+use std::cell::RefCell;
 use std::ffi::c_void;
 use std::mem::offset_of;
 use std::ops::Range;
@@ -30,17 +33,21 @@ const HEAD_DIM: usize = 64;
 /// Width of V and O rows.
 const V_HEAD_DIM: usize = 64;
 /// Query rows of a task.
-const BLOCK_Q: usize = 128;
+const BLOCK_Q: usize = 384;
 /// Key rows of a tile.
-const BLOCK_KV: usize = 128;
+const BLOCK_KV: usize = 256;
 /// Query rows of a micro-kernel.
-const ROWS: usize = 4;
+const ROWS: usize = 6;
+/// Query rows of a task, filled up to whole micro-kernels.
+const Q_ROWS: usize = 384;
+/// Query rows whose scores are kept at once.
+const STRIP: usize = 24;
 /// Most rows that packing keys does not pay for.
 const FEW_ROWS: usize = 8;
-/// Key rows that are packed at once.
-const PANEL: usize = 32;
-/// Value rows that are loaded at once.
-const VALUE_ROWS: usize = 64;
+/// Key rows of a packed panel.
+const PANEL: usize = 64;
+/// Width of a query or key row, filled up to whole vectors.
+const K_COLS: usize = 64;
 /// Width of a value row, filled up to whole vectors.
 const V_COLS: usize = 64;
 /// Elements that are worked on side by side.
@@ -54,23 +61,23 @@ const MASKED: f32 = -0.0;
 /// First byte of `q_tile` in the scratch.
 const Q_TILE_OFFSET: usize = 0;
 /// First byte of `key_rows` in the scratch.
-const KEY_ROWS_OFFSET: usize = Q_TILE_OFFSET + BLOCK_Q * HEAD_DIM * 4;
-/// First byte of `key_panel` in the scratch.
-const KEY_PANEL_OFFSET: usize = KEY_ROWS_OFFSET + PANEL * HEAD_DIM * 4;
+const KEY_ROWS_OFFSET: usize = Q_TILE_OFFSET + Q_ROWS * K_COLS * 4;
+/// First byte of `key_tile` in the scratch.
+const KEY_TILE_OFFSET: usize = KEY_ROWS_OFFSET + LANES * K_COLS * 4;
+/// First byte of `value_tile` in the scratch.
+const VALUE_TILE_OFFSET: usize = KEY_TILE_OFFSET + BLOCK_KV * HEAD_DIM * 4;
 /// First byte of `s_tile` in the scratch.
-const S_TILE_OFFSET: usize = KEY_PANEL_OFFSET + HEAD_DIM * PANEL * 4;
-/// First byte of `value_rows` in the scratch.
-const VALUE_ROWS_OFFSET: usize = S_TILE_OFFSET + BLOCK_Q * BLOCK_KV * 4;
+const S_TILE_OFFSET: usize = VALUE_TILE_OFFSET + BLOCK_KV * V_COLS * 4;
 /// First byte of `o_acc` in the scratch.
-const O_ACC_OFFSET: usize = VALUE_ROWS_OFFSET + VALUE_ROWS * V_COLS * 4;
+const O_ACC_OFFSET: usize = S_TILE_OFFSET + STRIP * BLOCK_KV * 4;
 /// First byte of `row_max` in the scratch.
-const ROW_MAX_OFFSET: usize = O_ACC_OFFSET + BLOCK_Q * V_COLS * 4;
+const ROW_MAX_OFFSET: usize = O_ACC_OFFSET + Q_ROWS * V_COLS * 4;
 /// First byte of `row_sum` in the scratch.
-const ROW_SUM_OFFSET: usize = ROW_MAX_OFFSET + BLOCK_Q * 4;
+const ROW_SUM_OFFSET: usize = ROW_MAX_OFFSET + Q_ROWS * 4;
 /// First byte of `rescale` in the scratch.
-const RESCALE_OFFSET: usize = ROW_SUM_OFFSET + BLOCK_Q * 4;
+const RESCALE_OFFSET: usize = ROW_SUM_OFFSET + Q_ROWS * 4;
 /// Bytes of the scratch of one thread.
-const SCRATCH_BYTES: usize = (RESCALE_OFFSET + BLOCK_Q * 4).next_multiple_of(64);
+const SCRATCH_BYTES: usize = (RESCALE_OFFSET + STRIP * 4).next_multiple_of(64);
 /// Bytes of the second-level cache of a core.
 const L2_BYTES: usize = 1048576;
 
@@ -155,6 +162,11 @@ impl Element for f32 {
     fn value(self) -> f32 {
         self
     }
+
+    #[inline(always)]
+    fn widen<L: Level>(elements: &[f32], values: &mut [f32]) {
+        values.copy_from_slice(elements);
+    }
 }
 
 /// A bfloat16: the upper half of an `f32`.
@@ -168,6 +180,11 @@ impl Element for Bf16 {
     #[inline(always)]
     fn value(self) -> f32 {
         f32::from_bits(u32::from(self.0) << 16)
+    }
+
+    #[inline(always)]
+    fn widen<L: Level>(elements: &[Bf16], values: &mut [f32]) {
+        L::widen_halves(elements, values);
     }
 }
 
@@ -267,15 +284,22 @@ impl<T> Output<T> {
         }
     }
 
-    /// Stores one element.
+    /// Stores a row of the last axis; it has an element.
     #[inline(always)]
-    fn store(&self, index: [i64; 4], value: T) {
+    fn store_row(&self, index: [i64; 3], row: impl ExactSizeIterator<Item = T>) {
         let distances = index.iter().zip(&self.stride);
-        let offset: i64 = distances.map(|(index, stride)| index * stride).sum();
-        let offset = offset as usize;
-        assert!(offset < self.elems, "an output index leaves its tensor");
-        // SAFETY: the offset lies inside the tensor, and no other task writes this element.
-        unsafe { self.start.add(offset).write(value) }
+        let start: i64 = distances.map(|(index, stride)| index * stride).sum();
+        let (start, stride) = (start as usize, self.stride[3] as usize);
+        let last = start + (row.len() - 1) * stride;
+        assert!(last < self.elems, "an output row leaves its tensor");
+        // SAFETY: the row lies inside the tensor.
+        let start = unsafe { self.start.add(start) };
+        // A distance known to be 1 lets the compiler store whole vectors.
+        let stride = if stride == 1 { 1 } else { stride };
+        for (place, value) in row.enumerate() {
+            // SAFETY: no other task writes this element, which lies no further than the last.
+            unsafe { start.add(place * stride).write(value) }
+        }
     }
 }
 
@@ -335,35 +359,42 @@ impl<'a> Problem<'a> {
     }
 }
 
+/// Neighbouring elements that are worked on side by side.
+type Lanes = [f32; LANES];
+/// Up to `PANEL` keys, column by column.
+type KeyPanel = [Lanes; HEAD_DIM * PANEL / LANES];
+/// Values of a tile, in the order of the level.
+type ValueTile = [Lanes; BLOCK_KV * V_COLS / LANES];
+
 /// Buffers of one thread, in the order of the budget.
 #[repr(C, align(64))]
 struct Scratch {
     /// Query rows of the task.
-    q_tile: [[f32; HEAD_DIM]; BLOCK_Q],
-    /// Key rows of a panel, as they come.
-    key_rows: [[f32; HEAD_DIM]; PANEL],
-    /// The same keys, column by column.
-    key_panel: [[f32; PANEL]; HEAD_DIM],
-    /// Scores, then their weights.
-    s_tile: [[f32; BLOCK_KV]; BLOCK_Q],
-    /// Value rows of a piece.
-    value_rows: [[f32; V_COLS]; VALUE_ROWS],
+    q_tile: [[f32; K_COLS]; Q_ROWS],
+    /// Key rows, as they come.
+    key_rows: [[f32; K_COLS]; LANES],
+    /// Keys of a tile, column by column.
+    key_tile: [KeyPanel; BLOCK_KV / PANEL],
+    /// Values of a tile.
+    value_tile: ValueTile,
+    /// Scores of a strip, then their weights.
+    s_tile: [[f32; BLOCK_KV]; STRIP],
     /// Output sums, not yet divided.
-    o_acc: [[f32; V_COLS]; BLOCK_Q],
+    o_acc: [[f32; V_COLS]; Q_ROWS],
     /// Running maximum of each row.
-    row_max: [f32; BLOCK_Q],
+    row_max: [f32; Q_ROWS],
     /// Running sum of each row.
-    row_sum: [f32; BLOCK_Q],
-    /// Factor for older sums of each row.
-    rescale: [f32; BLOCK_Q],
+    row_sum: [f32; Q_ROWS],
+    /// Factor for older sums of each row of a strip.
+    rescale: [f32; STRIP],
 }
 
 const _: () = {
     assert!(offset_of!(Scratch, q_tile) == Q_TILE_OFFSET);
     assert!(offset_of!(Scratch, key_rows) == KEY_ROWS_OFFSET);
-    assert!(offset_of!(Scratch, key_panel) == KEY_PANEL_OFFSET);
+    assert!(offset_of!(Scratch, key_tile) == KEY_TILE_OFFSET);
+    assert!(offset_of!(Scratch, value_tile) == VALUE_TILE_OFFSET);
     assert!(offset_of!(Scratch, s_tile) == S_TILE_OFFSET);
-    assert!(offset_of!(Scratch, value_rows) == VALUE_ROWS_OFFSET);
     assert!(offset_of!(Scratch, o_acc) == O_ACC_OFFSET);
     assert!(offset_of!(Scratch, row_max) == ROW_MAX_OFFSET);
     assert!(offset_of!(Scratch, row_sum) == ROW_SUM_OFFSET);
@@ -371,6 +402,11 @@ const _: () = {
     assert!(size_of::<Scratch>() == SCRATCH_BYTES);
     assert!(SCRATCH_BYTES <= L2_BYTES, "L2 budget exceeded");
 };
+
+thread_local! {
+    /// Buffers are kept between launches.
+    static SCRATCH: RefCell<Box<Scratch>> = RefCell::new(Scratch::new());
+}
 
 impl Scratch {
     /// Zeroed buffers on the heap.
@@ -381,6 +417,7 @@ impl Scratch {
 }
 
 /// Query rows of one block of one head.
+#[derive(Clone, Copy)]
 struct Task<'a> {
     problem: &'a Problem<'a>,
     b: i32,
@@ -394,38 +431,83 @@ struct Task<'a> {
 }
 
 impl<'a> Task<'a> {
-    /// The task with this number; tasks go by sequence, then head, then block of query rows.
+    /// The task with this number; tasks go by sequence, then head, then block of query rows, the last block
+    /// first: below a diagonal it has the most keys.
     fn new(problem: &'a Problem<'a>, number: i64) -> Self {
         let launch = problem.launch;
         let blocks = launch.q_len.div_euclid(BLOCK_Q as i64) + 1;
         let blocks = blocks - i64::from(launch.q_len % BLOCK_Q as i64 == 0);
-        let (plane, block) = (number / blocks, number % blocks);
+        let (plane, block) = (number / blocks, blocks - 1 - number % blocks);
         let (b, h) = (plane / launch.heads, plane % launch.heads);
-        let first_row = block * BLOCK_Q as i64;
+        // Blocks share the rows evenly, in whole groups.
+        let share = (launch.q_len as usize).div_ceil(blocks as usize);
+        let share = share.next_multiple_of(ROWS).min(BLOCK_Q) as i64;
+        let first_row = block * share;
         Task {
             problem,
             b: b as i32,
             h: h as i32,
             kv_h: (h / (launch.heads / launch.kv_heads)) as i32,
             first_row: first_row as i32,
-            rows: (launch.q_len - first_row).min(BLOCK_Q as i64) as usize,
+            rows: (launch.q_len - first_row).min(share) as usize,
             q_len: launch.q_len as i32,
             kv_len: launch.kv_len as i32,
             q_shift: (launch.kv_len - launch.q_len) as i32,
         }
     }
 
-    /// Groups of rows that the products work on; the last one may be partly unused.
-    fn row_groups(&self) -> usize {
-        self.rows.div_ceil(ROWS)
+    /// The group of rows that starts with this row of the task; beyond the last row it is empty.
+    fn group(&self, first: usize) -> Self {
+        Task {
+            first_row: self.first_row + first as i32,
+            rows: ROWS.min(self.rows.saturating_sub(first)),
+            ..*self
+        }
+    }
+
+    /// The same rows of a later head.
+    fn head(&self, further: usize) -> Self {
+        Task {
+            h: self.h + further as i32,
+            ..*self
+        }
+    }
+
+    /// Heads that share keys and few rows are computed by the task of the first of them: their number, or 0
+    /// for the tasks of the others.
+    fn led_heads(&self) -> usize {
+        let launch = self.problem.launch;
+        let group = (launch.heads / launch.kv_heads) as usize;
+        let share = (FEW_ROWS / launch.q_len as usize).min(group);
+        let place = self.h as usize % group;
+        if place.is_multiple_of(share) {
+            share.min(group - place)
+        } else {
+            0
+        }
     }
 }
 
 /// Key and value rows of one step.
+#[derive(Clone, Copy)]
 struct KeyTile {
     first: i32,
     cols: usize,
+    /// Whether all values are finite.
+    finite: bool,
     full: bool,
+}
+
+impl KeyTile {
+    /// The tile that starts with a key, of those before `end`.
+    fn new(first: i32, end: i32) -> Self {
+        KeyTile {
+            first,
+            cols: (end - first).min(BLOCK_KV as i32) as usize,
+            finite: true,
+            full: false,
+        }
+    }
 }
 
 /// What scores and masks need and a whole task shares.
@@ -441,56 +523,115 @@ fn total(lanes: [f32; LANES]) -> f32 {
     (four[0] + four[2]) + (four[1] + four[3])
 }
 
-/// 1.5 * 2^23: adding it leaves the nearest integer in the low bits of the mantissa.
-const ROUNDING: f32 = 12_582_912.0;
+/// The largest number of some lanes; NaN is passed over.
+#[inline(always)]
+fn largest<L: Level>(scores: &[Lanes]) -> f32 {
+    // Several at once, since each waits for the one before.
+    let mut maxima = [L::splat(f32::NEG_INFINITY); 4];
+    let (groups, rest) = scores.as_chunks::<4>();
+    for group in groups {
+        for (max, scores) in maxima.iter_mut().zip(group) {
+            *max = L::larger(L::load(scores), *max);
+        }
+    }
+    for scores in rest {
+        maxima[0] = L::larger(L::load(scores), maxima[0]);
+    }
+    let [first, second, third, fourth] = maxima;
+    let larger = L::larger(L::larger(first, second), L::larger(third, fourth));
+    let mut lanes = [0.0; LANES];
+    L::store(larger, &mut lanes);
+    let larger = |a: f32, b: f32| if a > b { a } else { b };
+    let eight: [f32; 8] = array::from_fn(|lane| larger(lanes[lane], lanes[lane + 8]));
+    let four: [f32; 4] = array::from_fn(|lane| larger(eight[lane], eight[lane + 4]));
+    larger(larger(four[0], four[2]), larger(four[1], four[3]))
+}
+
+/// 1.5 * 2^23 + 127: adding it leaves the nearest integer in the low bits of the mantissa, biased as an exponent.
+const ROUNDING: f32 = 12_583_039.0;
 
 /// ln 2 in two parts; the first has so few bits that its product with an exponent is exact.
 const LN_2_HIGH: f32 = 0.693_359_4;
 const LN_2_LOW: f32 = -2.121_944_4e-4;
 
-/// e^r by the polynomial of Cephes `expf`, and the integer n (as `ROUNDING + n`), where x = n ln 2 + r.
+/// e^r, and the integer n (as `ROUNDING + n`), where x = n ln 2 + r. The polynomial is the best of its degree
+/// that starts with 1 + r.
 #[inline(always)]
 fn exp_parts<L: Level>(x: f32) -> (f32, f32) {
     let shifted = L::fused(x, std::f32::consts::LOG2_E, ROUNDING);
     let n = shifted - ROUNDING;
     let r = L::fused(n, -LN_2_LOW, L::fused(n, -LN_2_HIGH, x));
-    let mut sum = L::fused(1.987_569_1e-4, r, 1.398_199_9e-3);
-    sum = L::fused(sum, r, 8.333_452e-3);
-    sum = L::fused(sum, r, 4.166_579_6e-2);
-    sum = L::fused(sum, r, 1.666_666_6e-1);
-    sum = L::fused(sum, r, 0.5);
-    (L::fused(sum, r * r, r) + 1.0, shifted)
+    let mut sum = L::fused(1.381_454e-3, r, 8.368_745e-3);
+    sum = L::fused(sum, r, 4.166_839e-2);
+    sum = L::fused(sum, r, 1.666_652_2e-1);
+    sum = L::fused(sum, r, 4.999_999_4e-1);
+    sum = L::fused(sum, r, 1.0);
+    (L::fused(sum, r, 1.0), shifted)
 }
 
 /// e^x for x <= 0, within 2 ulp; results below the smallest normal number are 0. NaN stays NaN.
 #[inline(always)]
 fn exp_of_negative<L: Level>(x: f32) -> f32 {
     let (mantissa, shifted) = exp_parts::<L>(x);
-    let power = (shifted.to_bits() << 23).wrapping_add(1.0_f32.to_bits());
-    let result = mantissa * f32::from_bits(power);
+    let result = mantissa * f32::from_bits(shifted.to_bits() << 23);
     if x < -87.336_54 { 0.0 } else { result }
 }
 
-/// An instruction-set level: its arithmetic, and the shape of its micro-kernels.
+/// An instruction-set level: its arithmetic, its micro-kernels and the order in which they want keys and values.
 trait Level {
+    /// `LANES` numbers, in registers where the level has them.
+    type Vector: Copy;
+
     /// a * b + c, rounded once where the level can.
     fn fused(a: f32, b: f32, c: f32) -> f32;
 
-    /// S = Q K^T of a group of rows with one key panel; the panel is number `place` of the tile.
+    /// The same for each lane.
+    fn fused_lanes(a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
+
+    /// The larger of both in each lane; where `a` is NaN, `b`.
+    fn larger(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+
+    /// One number in all lanes.
+    fn splat(value: f32) -> Self::Vector;
+
+    /// Lanes from memory.
+    fn load(lanes: &Lanes) -> Self::Vector;
+
+    /// Lanes to memory.
+    fn store(vector: Self::Vector, lanes: &mut Lanes);
+
+    /// Rows to columns.
+    fn transpose(rows: [Self::Vector; LANES]) -> [Self::Vector; LANES];
+
+    /// Elements of Q, K and V as single precision; both slices have one length.
+    #[inline(always)]
+    fn widen_halves(halves: &[Bf16], values: &mut [f32]) {
+        for (value, half) in values.iter_mut().zip(halves) {
+            *value = half.value();
+        }
+    }
+
+    /// Packs key rows as vector number `vector` of all columns of a panel.
+    fn pack_columns(rows: &[[f32; K_COLS]; LANES], vector: usize, panel: &mut KeyPanel);
+
+    /// Where a vector of a value row lies in a tile of values.
+    fn value_place(key: usize, vector: usize) -> usize;
+
+    /// S = Q K^T of a group of rows with one panel of keys, from a column of the tile on.
     fn score_block(
-        queries: &[[f32; HEAD_DIM]; ROWS],
-        panel: &[[f32; PANEL]; HEAD_DIM],
-        place: usize,
+        queries: &[[f32; K_COLS]; ROWS],
+        panel: &KeyPanel,
+        column: usize,
         scores: &mut [[f32; BLOCK_KV]; ROWS],
     );
 
-    /// O = O * rescale + P V of `N` rows with one piece of V, number `place` of the tile.
-    fn value_block<const N: usize>(
-        weights: &[[f32; BLOCK_KV]; N],
-        values: &[[f32; V_COLS]; VALUE_ROWS],
-        place: usize,
-        rescale: &[f32; N],
-        outputs: &mut [[f32; V_COLS]; N],
+    /// O = O * rescale + P V of a group of rows with some keys of a tile.
+    fn value_block(
+        weights: &[[f32; BLOCK_KV]; ROWS],
+        keys: &Range<usize>,
+        values: &ValueTile,
+        rescale: &[f32; ROWS],
+        outputs: &mut [[f32; V_COLS]; ROWS],
     );
 }
 
@@ -500,30 +641,145 @@ struct Avx512;
 
 #[cfg(target_arch = "x86_64")]
 impl Level for Avx512 {
+    type Vector = __m512;
+
     #[inline(always)]
     fn fused(a: f32, b: f32, c: f32) -> f32 {
         a.mul_add(b, c)
     }
 
     #[inline(always)]
-    fn score_block(
-        queries: &[[f32; HEAD_DIM]; ROWS],
-        panel: &[[f32; PANEL]; HEAD_DIM],
-        place: usize,
-        scores: &mut [[f32; BLOCK_KV]; ROWS],
-    ) {
-        score_columns::<Self, 32>(queries, panel, place, scores);
+    fn fused_lanes(a: __m512, b: __m512, c: __m512) -> __m512 {
+        // SAFETY: this level runs where its features were detected.
+        unsafe { _mm512_fmadd_ps(a, b, c) }
     }
 
     #[inline(always)]
-    fn value_block<const N: usize>(
-        weights: &[[f32; BLOCK_KV]; N],
-        values: &[[f32; V_COLS]; VALUE_ROWS],
-        place: usize,
-        rescale: &[f32; N],
-        outputs: &mut [[f32; V_COLS]; N],
+    fn larger(a: __m512, b: __m512) -> __m512 {
+        // SAFETY: as above.
+        unsafe { _mm512_max_ps(a, b) }
+    }
+
+    #[inline(always)]
+    fn splat(value: f32) -> __m512 {
+        // SAFETY: as above.
+        unsafe { _mm512_set1_ps(value) }
+    }
+
+    #[inline(always)]
+    fn load(lanes: &Lanes) -> __m512 {
+        // SAFETY: as above; the lanes fill a register.
+        unsafe { _mm512_loadu_ps(lanes.as_ptr()) }
+    }
+
+    #[inline(always)]
+    fn store(vector: __m512, lanes: &mut Lanes) {
+        // SAFETY: as above; the lanes fill a register.
+        unsafe { _mm512_storeu_ps(lanes.as_mut_ptr(), vector) }
+    }
+
+    #[inline(always)]
+    fn transpose(rows: [__m512; LANES]) -> [__m512; LANES] {
+        let (mut pairs, mut fours, mut eights, mut columns) = (rows, rows, rows, rows);
+        // SAFETY: as above.
+        unsafe {
+            for i in (0..LANES).step_by(2) {
+                pairs[i] = _mm512_unpacklo_ps(rows[i], rows[i + 1]);
+                pairs[i + 1] = _mm512_unpackhi_ps(rows[i], rows[i + 1]);
+            }
+            for i in (0..LANES).step_by(4) {
+                for half in 0..2 {
+                    let low = _mm512_castps_pd(pairs[i + half]);
+                    let high = _mm512_castps_pd(pairs[i + half + 2]);
+                    fours[i + half * 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(low, high));
+                    fours[i + half * 2 + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(low, high));
+                }
+            }
+            // Each quarter of `fours[4 * g + c]` is a column of four rows; even and odd quarters part twice.
+            for i in [0, 1, 2, 3, 8, 9, 10, 11] {
+                eights[i] = _mm512_shuffle_f32x4::<0x88>(fours[i], fours[i + 4]);
+                eights[i + 4] = _mm512_shuffle_f32x4::<0xdd>(fours[i], fours[i + 4]);
+            }
+            for i in 0..8 {
+                columns[i] = _mm512_shuffle_f32x4::<0x88>(eights[i], eights[i + 8]);
+                columns[i + 8] = _mm512_shuffle_f32x4::<0xdd>(eights[i], eights[i + 8]);
+            }
+        }
+        columns
+    }
+
+    #[inline(always)]
+    fn widen_halves(halves: &[Bf16], values: &mut [f32]) {
+        let (half_groups, half_rest) = halves.as_chunks::<16>();
+        let (groups, rest) = values.as_chunks_mut::<16>();
+        for (halves, values) in half_groups.iter().zip(groups) {
+            // SAFETY: this level runs where its features were detected; both groups fill a register.
+            unsafe {
+                let halves = _mm256_loadu_si256(halves.as_ptr().cast());
+                let values = values.as_mut_ptr();
+                let bits = _mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(halves));
+                _mm512_storeu_ps(values, _mm512_castsi512_ps(bits));
+            }
+        }
+        for (value, half) in rest.iter_mut().zip(half_rest) {
+            *value = half.value();
+        }
+    }
+
+    #[inline(always)]
+    fn pack_columns(rows: &[[f32; K_COLS]; LANES], vector: usize, panel: &mut KeyPanel) {
+        pack_columns::<Self, 4>(rows, vector, panel);
+    }
+
+    #[inline(always)]
+    fn value_place(key: usize, vector: usize) -> usize {
+        value_place::<4>(key, vector)
+    }
+
+    #[inline(always)]
+    fn score_block(
+        queries: &[[f32; K_COLS]; ROWS],
+        panel: &KeyPanel,
+        column: usize,
+        scores: &mut [[f32; BLOCK_KV]; ROWS],
     ) {
-        value_columns::<Self, N, 32>(weights, values, place, rescale, outputs);
+        /// A function of its own has all registers.
+        #[inline(never)]
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+        fn block(
+            queries: &[[f32; K_COLS]; ROWS],
+            panel: &KeyPanel,
+            column: usize,
+            scores: &mut [[f32; BLOCK_KV]; ROWS],
+        ) {
+            score_columns::<Avx512, 4>(queries, panel, column, scores);
+        }
+        // SAFETY: this level runs where its features were detected.
+        unsafe { block(queries, panel, column, scores) }
+    }
+
+    #[inline(always)]
+    fn value_block(
+        weights: &[[f32; BLOCK_KV]; ROWS],
+        keys: &Range<usize>,
+        values: &ValueTile,
+        rescale: &[f32; ROWS],
+        outputs: &mut [[f32; V_COLS]; ROWS],
+    ) {
+        /// A function of its own has all registers.
+        #[inline(never)]
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+        fn block(
+            weights: &[[f32; BLOCK_KV]; ROWS],
+            keys: &Range<usize>,
+            values: &ValueTile,
+            rescale: &[f32; ROWS],
+            outputs: &mut [[f32; V_COLS]; ROWS],
+        ) {
+            value_columns::<Avx512, 4>(weights, keys, values, 0, rescale, outputs);
+        }
+        // SAFETY: this level runs where its features were detected.
+        unsafe { block(weights, keys, values, rescale, outputs) }
     }
 }
 
@@ -533,30 +789,132 @@ struct Avx2;
 
 #[cfg(target_arch = "x86_64")]
 impl Level for Avx2 {
+    type Vector = [__m256; 2];
+
     #[inline(always)]
     fn fused(a: f32, b: f32, c: f32) -> f32 {
         a.mul_add(b, c)
     }
 
     #[inline(always)]
-    fn score_block(
-        queries: &[[f32; HEAD_DIM]; ROWS],
-        panel: &[[f32; PANEL]; HEAD_DIM],
-        place: usize,
-        scores: &mut [[f32; BLOCK_KV]; ROWS],
-    ) {
-        score_columns::<Self, 16>(queries, panel, place, scores);
+    fn fused_lanes(a: [__m256; 2], b: [__m256; 2], c: [__m256; 2]) -> [__m256; 2] {
+        // SAFETY: this level runs where its features were detected.
+        array::from_fn(|half| unsafe { _mm256_fmadd_ps(a[half], b[half], c[half]) })
     }
 
     #[inline(always)]
-    fn value_block<const N: usize>(
-        weights: &[[f32; BLOCK_KV]; N],
-        values: &[[f32; V_COLS]; VALUE_ROWS],
-        place: usize,
-        rescale: &[f32; N],
-        outputs: &mut [[f32; V_COLS]; N],
+    fn larger(a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] {
+        // SAFETY: as above.
+        array::from_fn(|half| unsafe { _mm256_max_ps(a[half], b[half]) })
+    }
+
+    #[inline(always)]
+    fn splat(value: f32) -> [__m256; 2] {
+        // SAFETY: as above.
+        [unsafe { _mm256_set1_ps(value) }; 2]
+    }
+
+    #[inline(always)]
+    fn load(lanes: &Lanes) -> [__m256; 2] {
+        let halves = lanes.as_chunks::<8>().0;
+        // SAFETY: as above; eight lanes fill a register.
+        array::from_fn(|half| unsafe { _mm256_loadu_ps(halves[half].as_ptr()) })
+    }
+
+    #[inline(always)]
+    fn store(vector: [__m256; 2], lanes: &mut Lanes) {
+        for (half, vector) in lanes.as_chunks_mut::<8>().0.iter_mut().zip(vector) {
+            // SAFETY: as above; eight lanes fill a register.
+            unsafe { _mm256_storeu_ps(half.as_mut_ptr(), vector) }
+        }
+    }
+
+    #[inline(always)]
+    fn transpose(rows: [[__m256; 2]; LANES]) -> [[__m256; 2]; LANES] {
+        let mut columns = rows;
+        for (high_rows, high_columns) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            let block = array::from_fn(|i| rows[high_rows * 8 + i][high_columns]);
+            for (i, column) in transpose_eight(block).into_iter().enumerate() {
+                columns[high_columns * 8 + i][high_rows] = column;
+            }
+        }
+        columns
+    }
+
+    #[inline(always)]
+    fn widen_halves(halves: &[Bf16], values: &mut [f32]) {
+        let (half_groups, half_rest) = halves.as_chunks::<8>();
+        let (groups, rest) = values.as_chunks_mut::<8>();
+        for (halves, values) in half_groups.iter().zip(groups) {
+            // SAFETY: this level runs where its features were detected; both groups fill a register.
+            unsafe {
+                let halves = _mm_loadu_si128(halves.as_ptr().cast());
+                let values = values.as_mut_ptr();
+                let bits = _mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(halves));
+                _mm256_storeu_ps(values, _mm256_castsi256_ps(bits));
+            }
+        }
+        for (value, half) in rest.iter_mut().zip(half_rest) {
+            *value = half.value();
+        }
+    }
+
+    #[inline(always)]
+    fn pack_columns(rows: &[[f32; K_COLS]; LANES], vector: usize, panel: &mut KeyPanel) {
+        pack_columns::<Self, 1>(rows, vector, panel);
+    }
+
+    #[inline(always)]
+    fn value_place(key: usize, vector: usize) -> usize {
+        value_place::<1>(key, vector)
+    }
+
+    #[inline(always)]
+    fn score_block(
+        queries: &[[f32; K_COLS]; ROWS],
+        panel: &KeyPanel,
+        column: usize,
+        scores: &mut [[f32; BLOCK_KV]; ROWS],
     ) {
-        value_columns::<Self, N, 16>(weights, values, place, rescale, outputs);
+        /// A function of its own has all registers.
+        #[inline(never)]
+        #[target_feature(enable = "avx2,fma,f16c")]
+        fn block(
+            queries: &[[f32; K_COLS]; ROWS],
+            panel: &KeyPanel,
+            column: usize,
+            scores: &mut [[f32; BLOCK_KV]; ROWS],
+        ) {
+            score_columns::<Avx2, 1>(queries, panel, column, scores);
+        }
+        // SAFETY: this level runs where its features were detected.
+        unsafe { block(queries, panel, column, scores) }
+    }
+
+    #[inline(always)]
+    fn value_block(
+        weights: &[[f32; BLOCK_KV]; ROWS],
+        keys: &Range<usize>,
+        values: &ValueTile,
+        rescale: &[f32; ROWS],
+        outputs: &mut [[f32; V_COLS]; ROWS],
+    ) {
+        /// A function of its own has all registers.
+        #[inline(never)]
+        #[target_feature(enable = "avx2,fma,f16c")]
+        fn block(
+            weights: &[[f32; BLOCK_KV]; ROWS],
+            keys: &Range<usize>,
+            values: &ValueTile,
+            rescale: &[f32; ROWS],
+            outputs: &mut [[f32; V_COLS]; ROWS],
+        ) {
+            for vector in 0..4 {
+                value_columns::<Avx2, 1>(weights, keys, values, vector, rescale, outputs);
+            }
+        }
+        // SAFETY: this level runs where its features were detected.
+        unsafe { block(weights, keys, values, rescale, outputs) }
     }
 }
 
@@ -564,6 +922,8 @@ impl Level for Avx2 {
 struct Portable;
 
 impl Level for Portable {
+    type Vector = Lanes;
+
     #[inline(always)]
     fn fused(a: f32, b: f32, c: f32) -> f32 {
         if cfg!(any(target_arch = "aarch64", target_feature = "fma")) {
@@ -574,91 +934,191 @@ impl Level for Portable {
     }
 
     #[inline(always)]
-    fn score_block(
-        queries: &[[f32; HEAD_DIM]; ROWS],
-        panel: &[[f32; PANEL]; HEAD_DIM],
-        place: usize,
-        scores: &mut [[f32; BLOCK_KV]; ROWS],
-    ) {
-        score_columns::<Self, 8>(queries, panel, place, scores);
+    fn fused_lanes(a: Lanes, b: Lanes, c: Lanes) -> Lanes {
+        array::from_fn(|lane| Self::fused(a[lane], b[lane], c[lane]))
     }
 
     #[inline(always)]
-    fn value_block<const N: usize>(
-        weights: &[[f32; BLOCK_KV]; N],
-        values: &[[f32; V_COLS]; VALUE_ROWS],
-        place: usize,
-        rescale: &[f32; N],
-        outputs: &mut [[f32; V_COLS]; N],
+    fn larger(a: Lanes, b: Lanes) -> Lanes {
+        array::from_fn(|lane| if a[lane] > b[lane] { a[lane] } else { b[lane] })
+    }
+
+    #[inline(always)]
+    fn splat(value: f32) -> Lanes {
+        [value; LANES]
+    }
+
+    #[inline(always)]
+    fn load(lanes: &Lanes) -> Lanes {
+        *lanes
+    }
+
+    #[inline(always)]
+    fn store(vector: Lanes, lanes: &mut Lanes) {
+        *lanes = vector;
+    }
+
+    #[inline(always)]
+    fn transpose(rows: [Lanes; LANES]) -> [Lanes; LANES] {
+        array::from_fn(|column| array::from_fn(|row| rows[row][column]))
+    }
+
+    #[inline(always)]
+    fn pack_columns(rows: &[[f32; K_COLS]; LANES], vector: usize, panel: &mut KeyPanel) {
+        pack_columns::<Self, 1>(rows, vector, panel);
+    }
+
+    #[inline(always)]
+    fn value_place(key: usize, vector: usize) -> usize {
+        value_place::<1>(key, vector)
+    }
+
+    fn score_block(
+        queries: &[[f32; K_COLS]; ROWS],
+        panel: &KeyPanel,
+        column: usize,
+        scores: &mut [[f32; BLOCK_KV]; ROWS],
     ) {
-        value_columns::<Self, N, 8>(weights, values, place, rescale, outputs);
+        score_columns::<Self, 1>(queries, panel, column, scores);
+    }
+
+    fn value_block(
+        weights: &[[f32; BLOCK_KV]; ROWS],
+        keys: &Range<usize>,
+        values: &ValueTile,
+        rescale: &[f32; ROWS],
+        outputs: &mut [[f32; V_COLS]; ROWS],
+    ) {
+        for vector in 0..V_COLS / LANES {
+            value_columns::<Self, 1>(weights, keys, values, vector, rescale, outputs);
+        }
     }
 }
 
-/// [`Level::score_block`] with sums of `ROWS` x `COLS` in registers.
+/// Columns of an 8 x 8 block.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn score_columns<L: Level, const COLS: usize>(
-    queries: &[[f32; HEAD_DIM]; ROWS],
-    panel: &[[f32; PANEL]; HEAD_DIM],
-    place: usize,
+fn transpose_eight(rows: [__m256; 8]) -> [__m256; 8] {
+    let (mut pairs, mut fours, mut columns) = (rows, rows, rows);
+    // SAFETY: only the level with AVX2 calls this.
+    unsafe {
+        for i in (0..8).step_by(2) {
+            pairs[i] = _mm256_unpacklo_ps(rows[i], rows[i + 1]);
+            pairs[i + 1] = _mm256_unpackhi_ps(rows[i], rows[i + 1]);
+        }
+        for i in [0, 1, 4, 5] {
+            let (low, high) = (_mm256_castps_pd(pairs[i]), _mm256_castps_pd(pairs[i + 2]));
+            // Rows 0 and 1 of a pair hold columns 0 to 1 and 2 to 3.
+            let at = i / 4 * 4 + i % 4 * 2;
+            fours[at] = _mm256_castpd_ps(_mm256_unpacklo_pd(low, high));
+            fours[at + 1] = _mm256_castpd_ps(_mm256_unpackhi_pd(low, high));
+        }
+        for i in 0..4 {
+            columns[i] = _mm256_permute2f128_ps::<0x20>(fours[i], fours[i + 4]);
+            columns[i + 4] = _mm256_permute2f128_ps::<0x31>(fours[i], fours[i + 4]);
+        }
+    }
+    columns
+}
+
+/// [`Level::pack_columns`] for micro-kernels that take `V` vectors of columns at once.
+#[inline(always)]
+fn pack_columns<L: Level, const V: usize>(
+    rows: &[[f32; K_COLS]; LANES],
+    vector: usize,
+    panel: &mut KeyPanel,
+) {
+    let first = vector / V * V * HEAD_DIM + vector % V;
+    let places = panel[first..].iter_mut().step_by(V);
+    let mut places = places.take(HEAD_DIM);
+    for part in 0..K_COLS / LANES {
+        let rows = array::from_fn(|row| L::load(&rows[row].as_chunks().0[part]));
+        for (column, place) in L::transpose(rows).into_iter().zip(&mut places) {
+            L::store(column, place);
+        }
+    }
+}
+
+/// [`Level::value_place`] for micro-kernels that take `V` vectors of columns at once.
+#[inline(always)]
+fn value_place<const V: usize>(key: usize, vector: usize) -> usize {
+    vector / V * V * BLOCK_KV + key * V + vector % V
+}
+
+/// [`Level::score_block`] with sums of `ROWS` rows and `V` vectors in registers.
+#[inline(always)]
+fn score_columns<L: Level, const V: usize>(
+    queries: &[[f32; K_COLS]; ROWS],
+    panel: &KeyPanel,
+    column: usize,
     scores: &mut [[f32; BLOCK_KV]; ROWS],
 ) {
-    for group in 0..PANEL / COLS {
-        let mut sums = [[0.0; COLS]; ROWS];
-        for (d, keys) in panel.iter().enumerate() {
-            let keys = &keys.as_chunks::<COLS>().0[group];
+    let groups = panel.as_chunks::<V>().0.as_chunks::<HEAD_DIM>().0;
+    for (group, keys) in groups.iter().enumerate() {
+        let mut sums = [[L::splat(0.0); V]; ROWS];
+        for (d, keys) in keys.iter().enumerate() {
+            let keys: [L::Vector; V] = array::from_fn(|vector| L::load(&keys[vector]));
             for (query, sums) in queries.iter().zip(&mut sums) {
-                for (sum, key) in sums.iter_mut().zip(keys) {
-                    *sum = L::fused(query[d], *key, *sum);
+                let query = L::splat(query[d]);
+                for (sum, keys) in sums.iter_mut().zip(keys) {
+                    *sum = L::fused_lanes(query, keys, *sum);
                 }
             }
         }
-        let column = place * PANEL + group * COLS;
-        for (scores, sums) in scores.iter_mut().zip(&sums) {
-            scores[column..column + COLS].copy_from_slice(sums);
+        let vector = column / LANES + group * V;
+        for (scores, sums) in scores.iter_mut().zip(sums) {
+            let places = &mut scores.as_chunks_mut().0[vector..vector + V];
+            for (place, sum) in places.iter_mut().zip(sums) {
+                L::store(sum, place);
+            }
         }
     }
 }
 
-/// [`Level::value_block`] with sums of `N` x `COLS` in registers.
+/// [`Level::value_block`] for `V` vectors of columns, their sums in registers.
 #[inline(always)]
-fn value_columns<L: Level, const N: usize, const COLS: usize>(
-    weights: &[[f32; BLOCK_KV]; N],
-    values: &[[f32; V_COLS]; VALUE_ROWS],
-    place: usize,
-    rescale: &[f32; N],
-    outputs: &mut [[f32; V_COLS]; N],
+fn value_columns<L: Level, const V: usize>(
+    weights: &[[f32; BLOCK_KV]; ROWS],
+    keys: &Range<usize>,
+    values: &ValueTile,
+    vector: usize,
+    rescale: &[f32; ROWS],
+    outputs: &mut [[f32; V_COLS]; ROWS],
 ) {
-    for group in 0..V_COLS / COLS {
-        let mut sums = [[0.0; COLS]; N];
-        for row in 0..N {
-            let output = &outputs[row].as_chunks::<COLS>().0[group];
-            for (sum, output) in sums[row].iter_mut().zip(output) {
-                *sum = *output * rescale[row];
+    let values = values[vector * BLOCK_KV..].as_chunks::<V>().0;
+    let values = values.first_chunk::<BLOCK_KV>().expect("one per key");
+    let mut sums = [[L::splat(0.0); V]; ROWS];
+    for ((sums, outputs), rescale) in sums.iter_mut().zip(&*outputs).zip(rescale) {
+        let outputs = &outputs.as_chunks().0[vector..vector + V];
+        for (sum, output) in sums.iter_mut().zip(outputs) {
+            *sum = L::fused_lanes(L::load(output), L::splat(*rescale), *sum);
+        }
+    }
+    for key in keys.start..keys.end.min(BLOCK_KV) {
+        let values: [L::Vector; V] = array::from_fn(|vector| L::load(&values[key][vector]));
+        for (weights, sums) in weights.iter().zip(&mut sums) {
+            let weight = L::splat(weights[key]);
+            for (sum, values) in sums.iter_mut().zip(values) {
+                *sum = L::fused_lanes(weight, values, *sum);
             }
         }
-        for (j, values) in values.iter().enumerate() {
-            let values = &values.as_chunks::<COLS>().0[group];
-            for (weights, sums) in weights.iter().zip(&mut sums) {
-                let weight = weights.as_chunks::<VALUE_ROWS>().0[place][j];
-                for (sum, value) in sums.iter_mut().zip(values) {
-                    *sum = L::fused(weight, *value, *sum);
-                }
-            }
-        }
-        for (output, sums) in outputs.iter_mut().zip(&sums) {
-            output.as_chunks_mut::<COLS>().0[group] = *sums;
+    }
+    for (outputs, sums) in outputs.iter_mut().zip(sums) {
+        let outputs = &mut outputs.as_chunks_mut().0[vector..vector + V];
+        for (output, sum) in outputs.iter_mut().zip(sums) {
+            L::store(sum, output);
         }
     }
 }
 
 /// Loads the query rows of a task, multiplied by the scale; rows that fill up the last group are 0.
 #[inline(always)]
-fn load_query<L: Level>(task: &Task, q_tile: &mut [[f32; HEAD_DIM]; BLOCK_Q]) {
-    let (rows, padding) = q_tile[..task.row_groups() * ROWS].split_at_mut(task.rows);
+fn load_query<L: Level>(task: &Task, first: usize, scratch: &mut Scratch) {
+    let q_tile = &mut scratch.q_tile[first..first + task.rows.next_multiple_of(ROWS)];
+    let (rows, padding) = q_tile.split_at_mut(task.rows);
     for (q_idx, query) in (task.first_row..).zip(rows) {
         let q = &task.problem.q;
-        q.read_row::<L>([task.b, task.h, q_idx], query);
+        q.read_row::<L>([task.b, task.h, q_idx], &mut query[..HEAD_DIM]);
         for value in query {
             *value *= SCALE;
         }
@@ -666,16 +1126,16 @@ fn load_query<L: Level>(task: &Task, q_tile: &mut [[f32; HEAD_DIM]; BLOCK_Q]) {
     padding.as_flattened_mut().fill(0.0);
 }
 
-/// Sets the rows of a task to the state before the first key.
+/// Sets the rows of a task, which lie at `first` in the buffers, to the state before the first key.
 #[inline(always)]
-fn start_rows(task: &Task, scratch: &mut Scratch) {
+fn start_rows(task: &Task, first: usize, scratch: &mut Scratch) {
+    let rows = first..first + task.rows.next_multiple_of(ROWS);
     let sink = sink_score(task);
     // A sink of -inf weighs nothing, one of NaN or +inf makes the rows NaN.
     let shift = if sink == f32::NEG_INFINITY { 0.0 } else { sink };
-    scratch.row_max.fill(sink);
-    scratch.row_sum.fill((sink - shift).exp());
-    let outputs = &mut scratch.o_acc[..task.row_groups() * ROWS];
-    outputs.as_flattened_mut().fill(0.0);
+    scratch.row_max[rows.clone()].fill(sink);
+    scratch.row_sum[rows.clone()].fill((sink - shift).exp());
+    scratch.o_acc[rows].as_flattened_mut().fill(0.0);
 }
 
 /// Computes what the rows and keys of a task share.
@@ -726,77 +1186,87 @@ fn tile_is_full(task: &Task, tile: &KeyTile) -> bool {
     (kv_last < value_3) & (value_5 < tile.first)
 }
 
-/// Packs up to `PANEL` key rows, from `first` on, column by column; columns without a key are 0.
+/// Packs the keys of a tile column by column, in panels; columns without a key are 0.
 #[inline(always)]
-fn pack_keys<L: Level>(
-    task: &Task,
-    first: i32,
-    count: usize,
-    rows: &mut [[f32; HEAD_DIM]; PANEL],
-    panel: &mut [[f32; PANEL]; HEAD_DIM],
-) {
-    let (keys, padding) = rows.split_at_mut(count);
-    for (kv_idx, key) in (first..).zip(keys) {
-        let k = &task.problem.k;
-        k.read_row::<L>([task.b, task.kv_h, kv_idx], key);
-    }
-    padding.as_flattened_mut().fill(0.0);
-    for (d, column) in panel.iter_mut().enumerate() {
-        for (value, row) in column.iter_mut().zip(&*rows) {
-            *value = row[d];
+fn pack_keys<L: Level>(task: &Task, tile: &KeyTile, scratch: &mut Scratch) {
+    let Scratch {
+        key_rows, key_tile, ..
+    } = scratch;
+    for first in (0..tile.cols).step_by(LANES) {
+        let count = LANES.min(tile.cols - first);
+        let (keys, padding) = key_rows.split_at_mut(count);
+        for (kv_idx, key) in (tile.first + first as i32..).zip(keys) {
+            let k = &task.problem.k;
+            k.read_row::<L>([task.b, task.kv_h, kv_idx], &mut key[..HEAD_DIM]);
         }
+        padding.as_flattened_mut().fill(0.0);
+        let panel = &mut key_tile[first / PANEL];
+        L::pack_columns(key_rows, first % PANEL / LANES, panel);
     }
+}
+
+/// Columns of a tile that some row of a task may see, widened to whole vectors.
+#[inline(always)]
+fn visible_columns(task: &Task, tile: &KeyTile) -> Range<usize> {
+    let keys = key_limits(task);
+    let column = |key: i32| (key - tile.first).clamp(0, tile.cols as i32) as usize;
+    let (first, last) = (column(keys.start), column(keys.end));
+    if task.rows == 0 || first >= last {
+        return 0..0;
+    }
+    first - first % LANES..last.next_multiple_of(LANES)
 }
 
 /// a . b
 #[inline(always)]
-fn dot<L: Level>(a: &[f32; HEAD_DIM], b: &[f32; HEAD_DIM]) -> f32 {
-    let (a_chunks, b_chunks) = (a.as_chunks::<LANES>().0, b.as_chunks::<LANES>().0);
-    let mut sums = [0.0; LANES];
+fn dot<L: Level>(a: &[f32; K_COLS], b: &[f32; K_COLS]) -> f32 {
+    let (a_chunks, b_chunks) = (a.as_chunks().0, b.as_chunks().0);
+    let mut sums = L::splat(0.0);
     for (a, b) in a_chunks.iter().zip(b_chunks) {
-        for lane in 0..LANES {
-            sums[lane] = L::fused(a[lane], b[lane], sums[lane]);
-        }
+        sums = L::fused_lanes(L::load(a), L::load(b), sums);
     }
-    total(sums)
+    let mut lanes = [0.0; LANES];
+    L::store(sums, &mut lanes);
+    total(lanes)
 }
 
 /// S = Q K^T * scale for one key tile and few rows, for which packing the keys does not pay.
 #[inline(always)]
-fn compute_few_scores<L: Level>(task: &Task, tile: &KeyTile, scratch: &mut Scratch) {
-    let queries = &scratch.q_tile[..task.rows];
+fn compute_few_scores<L: Level>(task: &Task, tile: &KeyTile, rows: usize, scratch: &mut Scratch) {
     let key = &mut scratch.key_rows[0];
     for (kv_idx, column) in (tile.first..).zip(0..tile.cols) {
         let k = &task.problem.k;
-        k.read_row::<L>([task.b, task.kv_h, kv_idx], key);
-        for (query, scores) in queries.iter().zip(&mut scratch.s_tile) {
+        k.read_row::<L>([task.b, task.kv_h, kv_idx], &mut key[..HEAD_DIM]);
+        for (query, scores) in scratch.q_tile[..rows].iter().zip(&mut scratch.s_tile) {
             scores[column] = dot::<L>(query, key);
         }
     }
 }
 
-/// S = Q K^T * scale for one key tile.
+/// O = O * rescale + P V for one key tile and few rows.
 #[inline(always)]
-fn compute_scores<L: Level>(task: &Task, tile: &KeyTile, scratch: &mut Scratch) {
-    if task.rows <= FEW_ROWS {
-        return compute_few_scores::<L>(task, tile, scratch);
+fn add_few_values<L: Level>(rows: usize, tile: &KeyTile, scratch: &mut Scratch) {
+    let keys = 0..tile.cols.next_multiple_of(LANES);
+    let weights = scratch.s_tile.as_chunks::<ROWS>().0;
+    let rescale = scratch.rescale.as_chunks::<ROWS>().0;
+    let outputs = scratch.o_acc.as_chunks_mut::<ROWS>().0;
+    let groups = weights.iter().zip(rescale).zip(outputs);
+    for ((weights, rescale), outputs) in groups.take(rows.div_ceil(ROWS)) {
+        add_values::<L>(weights, &keys, tile, &scratch.value_tile, rescale, outputs);
     }
-    let Scratch {
-        q_tile,
-        key_rows,
-        key_panel,
-        s_tile,
-        ..
-    } = scratch;
-    for place in 0..tile.cols.div_ceil(PANEL) {
-        let first = place * PANEL;
-        let count = PANEL.min(tile.cols - first);
-        let kv_idx = tile.first + first as i32;
-        pack_keys::<L>(task, kv_idx, count, key_rows, key_panel);
-        let (queries, _) = q_tile.as_chunks::<ROWS>();
-        let (scores, _) = s_tile.as_chunks_mut::<ROWS>();
-        for (queries, scores) in queries.iter().zip(scores).take(task.row_groups()) {
-            L::score_block(queries, key_panel, place, scores);
+}
+
+/// S = Q K^T * scale for one key tile and a strip of rows, in the columns that each group of rows sees.
+#[inline(always)]
+fn compute_scores<L: Level>(groups: &[Group], scratch: &mut Scratch) {
+    let queries = scratch.q_tile[groups[0].row..].as_chunks().0;
+    let scores = scratch.s_tile.as_chunks_mut().0;
+    for (place, panel) in scratch.key_tile.iter().enumerate() {
+        let column = place * PANEL;
+        for ((group, queries), scores) in groups.iter().zip(queries).zip(&mut *scores) {
+            if group.columns.start < column + PANEL && column < group.columns.end {
+                L::score_block(queries, panel, column, scores);
+            }
         }
     }
 }
@@ -826,20 +1296,14 @@ fn apply_mask(task: &Task, tile: &KeyTile, row: usize, scores: &mut [f32; BLOCK_
 }
 
 /// Folds the scores of one row into its running maximum and sum and turns them into weights; returns the
-/// factor for what was accumulated before.
+/// factor for what was accumulated before. With `MARK`, the weight of a masked pair is `MASKED`.
 #[inline(always)]
-fn update_softmax<L: Level>(
-    scores: &mut [f32; BLOCK_KV],
+fn update_softmax<L: Level, const MARK: bool>(
+    scores: &mut [Lanes],
     row_max: &mut f32,
     row_sum: &mut f32,
 ) -> f32 {
-    let mut maxima = [f32::NEG_INFINITY; LANES];
-    for scores in scores.as_chunks::<LANES>().0 {
-        for (max, score) in maxima.iter_mut().zip(scores) {
-            *max = if *score > *max { *score } else { *max };
-        }
-    }
-    let tile_max = maxima.into_iter().fold(*row_max, f32::max);
+    let tile_max = row_max.max(largest::<L>(scores));
     // A fully masked row stays at -inf; shifting it by zero gives exp(-inf) = 0 instead of NaN.
     let shift = if tile_max == f32::NEG_INFINITY {
         0.0
@@ -847,11 +1311,11 @@ fn update_softmax<L: Level>(
         tile_max
     };
     let mut sums = [0.0; LANES];
-    for scores in scores.as_chunks_mut::<LANES>().0 {
+    for scores in scores {
         for (sum, score) in sums.iter_mut().zip(scores) {
             let weight = exp_of_negative::<L>(*score - shift);
             // The sign of its zero tells a masked pair from one whose weight is too small.
-            *score = if *score == f32::NEG_INFINITY {
+            *score = if MARK && *score == f32::NEG_INFINITY {
                 MASKED
             } else {
                 weight
@@ -859,113 +1323,91 @@ fn update_softmax<L: Level>(
             *sum += weight;
         }
     }
-    let rescale = (*row_max - shift).exp();
+    let rescale = exp_of_negative::<L>(*row_max - shift);
     *row_max = tile_max;
     *row_sum = *row_sum * rescale + total(sums);
     rescale
 }
 
-/// Loads up to `VALUE_ROWS` value rows, from `first` on; what no value fills is 0. Returns whether all are
-/// finite.
+/// Loads the value rows of a tile; what fills up the last vector of columns or keys is 0. Returns whether all
+/// are finite.
 #[inline(always)]
-fn load_values<L: Level>(
-    task: &Task,
-    first: i32,
-    count: usize,
-    values: &mut [[f32; V_COLS]; VALUE_ROWS],
-) -> bool {
-    let (rows, padding) = values.split_at_mut(count);
-    for (kv_idx, row) in (first..).zip(rows) {
-        let v = &task.problem.v;
-        v.read_row::<L>([task.b, task.kv_h, kv_idx], &mut row[..V_HEAD_DIM]);
-    }
-    padding.as_flattened_mut().fill(0.0);
+fn load_values<L: Level>(task: &Task, tile: &KeyTile, values: &mut ValueTile) -> bool {
+    let mut row = [0.0; V_COLS];
     // A finite number times 0 is 0, any other is NaN.
     let mut zeros = [0.0; LANES];
-    for values in values.as_flattened().as_chunks::<LANES>().0 {
-        for (zero, value) in zeros.iter_mut().zip(values) {
-            *zero += *value * 0.0;
+    for key in 0..tile.cols.next_multiple_of(LANES) {
+        if key < tile.cols {
+            let kv_idx = tile.first + key as i32;
+            let v = &task.problem.v;
+            v.read_row::<L>([task.b, task.kv_h, kv_idx], &mut row[..V_HEAD_DIM]);
+        } else {
+            row.fill(0.0);
+        }
+        for (vector, lanes) in row.as_chunks::<LANES>().0.iter().enumerate() {
+            for (zero, value) in zeros.iter_mut().zip(lanes) {
+                *zero = L::fused(*value, 0.0, *zero);
+            }
+            values[L::value_place(key, vector)] = *lanes;
         }
     }
     total(zeros) == 0.0
 }
 
-/// O = O * rescale + P V for one key tile.
+/// O = O * rescale + P V for one key tile and a strip of rows, over the keys that each group of rows sees.
 #[inline(always)]
-fn accumulate_output<L: Level>(task: &Task, tile: &KeyTile, scratch: &mut Scratch) {
-    let Scratch {
-        s_tile,
-        value_rows,
-        o_acc,
-        rescale,
-        ..
-    } = scratch;
-    let rows = task.rows;
-    let grouped = rows - rows % ROWS;
-    for place in 0..tile.cols.div_ceil(VALUE_ROWS) {
-        let first = place * VALUE_ROWS;
-        let count = VALUE_ROWS.min(tile.cols - first);
-        let kv_idx = tile.first + first as i32;
-        let finite = load_values::<L>(task, kv_idx, count, value_rows);
-        let piece = ValuePiece {
-            values: value_rows,
-            place,
-            finite,
-        };
-        let (weights, factors) = (&s_tile[..rows], &rescale[..rows]);
-        let (outputs, rest) = o_acc[..rows].split_at_mut(grouped);
-        add_values::<L, ROWS>(&piece, &weights[..grouped], &factors[..grouped], outputs);
-        add_values::<L, 1>(&piece, &weights[grouped..], &factors[grouped..], rest);
-        rescale.fill(1.0);
-    }
-}
-
-/// Value rows of a part of a tile.
-struct ValuePiece<'a> {
-    values: &'a [[f32; V_COLS]; VALUE_ROWS],
-    place: usize,
-    finite: bool,
-}
-
-/// O = O * rescale + P V for one piece of V, `N` rows at a time.
-#[inline(always)]
-fn add_values<L: Level, const N: usize>(
-    piece: &ValuePiece,
-    weights: &[[f32; BLOCK_KV]],
-    rescale: &[f32],
-    outputs: &mut [[f32; V_COLS]],
-) {
-    let weights = weights.as_chunks::<N>().0;
-    let rescale = rescale.as_chunks::<N>().0;
-    let outputs = outputs.as_chunks_mut::<N>().0;
-    for ((weights, rescale), outputs) in weights.iter().zip(rescale).zip(outputs) {
-        if piece.finite {
-            L::value_block(weights, piece.values, piece.place, rescale, outputs);
-        } else {
-            add_attended_values(weights, piece.values, piece.place, rescale, outputs);
+fn accumulate_output<L: Level>(groups: &[Group], tile: &KeyTile, scratch: &mut Scratch) {
+    let weights = scratch.s_tile.as_chunks().0;
+    let rescale = scratch.rescale.as_chunks().0;
+    let outputs = scratch.o_acc[groups[0].row..].as_chunks_mut().0;
+    let rows = weights.iter().zip(rescale).zip(outputs);
+    for (group, ((weights, rescale), outputs)) in groups.iter().zip(rows) {
+        if !group.columns.is_empty() {
+            let (keys, values) = (&group.columns, &scratch.value_tile);
+            add_values::<L>(weights, keys, tile, values, rescale, outputs);
         }
     }
 }
 
-/// [`Level::value_block`] for a piece of V with infinities or NaNs: pairs that are masked do not see them.
-fn add_attended_values<const N: usize>(
-    weights: &[[f32; BLOCK_KV]; N],
-    values: &[[f32; V_COLS]; VALUE_ROWS],
-    place: usize,
-    rescale: &[f32; N],
-    outputs: &mut [[f32; V_COLS]; N],
+/// O = O * rescale + P V for a group of rows.
+#[inline(always)]
+fn add_values<L: Level>(
+    weights: &[[f32; BLOCK_KV]; ROWS],
+    keys: &Range<usize>,
+    tile: &KeyTile,
+    values: &ValueTile,
+    rescale: &[f32; ROWS],
+    outputs: &mut [[f32; V_COLS]; ROWS],
+) {
+    if tile.finite {
+        L::value_block(weights, keys, values, rescale, outputs);
+    } else {
+        add_attended_values::<L>(weights, keys, values, rescale, outputs);
+    }
+}
+
+/// [`Level::value_block`] for values with infinities or NaNs: pairs that are masked do not see them.
+fn add_attended_values<L: Level>(
+    weights: &[[f32; BLOCK_KV]; ROWS],
+    keys: &Range<usize>,
+    values: &ValueTile,
+    rescale: &[f32; ROWS],
+    outputs: &mut [[f32; V_COLS]; ROWS],
 ) {
     for ((weights, rescale), outputs) in weights.iter().zip(rescale).zip(outputs) {
         for output in outputs.iter_mut() {
             *output *= *rescale;
         }
-        let weights = &weights.as_chunks::<VALUE_ROWS>().0[place];
-        for (weight, values) in weights.iter().zip(values) {
+        for key in keys.clone() {
+            let weight = weights[key];
             if weight.to_bits() == MASKED.to_bits() {
                 continue;
             }
-            for (output, value) in outputs.iter_mut().zip(values) {
-                *output += *weight * *value;
+            for (vector, outputs) in outputs.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
+                let values = &values[L::value_place(key, vector)];
+                for (output, value) in outputs.iter_mut().zip(values) {
+                    *output += weight * *value;
+                }
             }
         }
     }
@@ -973,98 +1415,192 @@ fn add_attended_values<const N: usize>(
 
 /// out = O / row sum; a row that attends to nothing is 0.
 #[inline(always)]
-fn store_output(task: &Task, scratch: &Scratch) {
-    for (row, output) in scratch.o_acc[..task.rows].iter().enumerate() {
-        let row_sum = scratch.row_sum[row];
+fn store_output(task: &Task, first: usize, scratch: &Scratch) {
+    for row in 0..task.rows {
+        let row_sum = scratch.row_sum[first + row];
         let weight = if row_sum == 0.0 { 0.0 } else { 1.0 / row_sum };
         let q_idx = i64::from(task.first_row) + row as i64;
-        for (d, value) in (0..).zip(&output[..V_HEAD_DIM]) {
-            let index = [i64::from(task.b), i64::from(task.h), q_idx, d];
-            let value = Bf16::rounded(*value * weight);
-            task.problem.out.store(index, value);
-        }
+        let index = [i64::from(task.b), i64::from(task.h), q_idx];
+        let output = scratch.o_acc[first + row][..V_HEAD_DIM].iter();
+        let output = output.map(|value| Bf16::rounded(*value * weight));
+        task.problem.out.store_row(index, output);
     }
 }
 
 /// LSE = m + ln(l), where the launch wants it; -inf for a row that attends to nothing.
 #[inline(always)]
-fn store_lse(task: &Task, scratch: &Scratch) {
+fn store_lse(task: &Task, first: usize, scratch: &Scratch) {
     let Some(lse) = &task.problem.lse else {
         return;
     };
     for row in 0..task.rows {
         let q_idx = i64::from(task.first_row) + row as i64;
-        let index = [i64::from(task.b), i64::from(task.h), q_idx, 0];
-        lse.store(index, scratch.row_max[row] + scratch.row_sum[row].ln());
+        let index = [i64::from(task.b), i64::from(task.h), q_idx];
+        let value = scratch.row_max[first + row] + scratch.row_sum[first + row].ln();
+        lse.store_row(index, [value].into_iter());
     }
 }
 
-/// Folds one key tile into the rows of a task.
+/// A group of rows within the buffers of a thread.
+struct Group<'a> {
+    task: Task<'a>,
+    /// Its first row among those of the buffers.
+    row: usize,
+    /// Its first row among those of the strip.
+    strip_row: usize,
+    /// Columns of the tile that are worked on.
+    columns: Range<usize>,
+}
+
+/// Turns the products of a group of rows into weights.
 #[inline(always)]
-fn fold_tile<L: Level>(task: &Task, values: &TaskValues, tile: &KeyTile, scratch: &mut Scratch) {
-    compute_scores::<L>(task, tile, scratch);
+fn weigh<L: Level>(group: &Group, values: &TaskValues, tile: &KeyTile, scratch: &mut Scratch) {
+    let task = &group.task;
+    let tile = &KeyTile {
+        full: tile_is_full(task, tile),
+        ..*tile
+    };
     for row in 0..task.rows {
-        let scores = &mut scratch.s_tile[row];
+        let scores = &mut scratch.s_tile[group.strip_row + row];
         apply_score(values, scores);
         if !tile.full {
             apply_mask(task, tile, row, scores);
         }
-        scores[tile.cols..].fill(f32::NEG_INFINITY);
-        let (row_max, row_sum) = (&mut scratch.row_max[row], &mut scratch.row_sum[row]);
-        scratch.rescale[row] = update_softmax::<L>(scores, row_max, row_sum);
+        if tile.cols < group.columns.end {
+            scores[tile.cols..group.columns.end].fill(f32::NEG_INFINITY);
+        }
+        let state = group.row + row;
+        let (row_max, row_sum) = (&mut scratch.row_max[state], &mut scratch.row_sum[state]);
+        let vectors = group.columns.start / LANES..group.columns.end / LANES;
+        let vectors = &mut scores.as_chunks_mut().0[vectors];
+        scratch.rescale[group.strip_row + row] = if tile.finite {
+            update_softmax::<L, false>(vectors, row_max, row_sum)
+        } else {
+            update_softmax::<L, true>(vectors, row_max, row_sum)
+        };
     }
-    accumulate_output::<L>(task, tile, scratch);
+}
+
+/// Folds one key tile into a strip of rows, from `first` on.
+#[inline(always)]
+fn fold_strip<L: Level>(
+    task: &Task,
+    values: &TaskValues,
+    tile: &KeyTile,
+    first: usize,
+    scratch: &mut Scratch,
+) {
+    let groups: [Group; STRIP / ROWS] = array::from_fn(|group| {
+        let row = first + group * ROWS;
+        let task = task.group(row);
+        let columns = visible_columns(&task, tile);
+        Group {
+            task,
+            row,
+            strip_row: group * ROWS,
+            columns,
+        }
+    });
+    compute_scores::<L>(&groups, scratch);
+    for group in &groups {
+        if !group.columns.is_empty() {
+            weigh::<L>(group, values, tile, scratch);
+        }
+    }
+    accumulate_output::<L>(&groups, tile, scratch);
 }
 
 /// Computes the rows of one task.
 #[inline(always)]
 fn attend<L: Level>(task: &Task, scratch: &mut Scratch) {
-    load_query::<L>(task, &mut scratch.q_tile);
-    start_rows(task, scratch);
-    let values = task_values(task);
+    load_query::<L>(task, 0, scratch);
+    start_rows(task, 0, scratch);
+    let values = &task_values(task);
     let keys = key_limits(task);
     // Tiles lie at multiples of their height, whatever the limits.
     let mut first = keys.start - keys.start % BLOCK_KV as i32;
     while first < keys.end {
-        let cols = (keys.end - first).min(BLOCK_KV as i32) as usize;
-        let mut tile = KeyTile {
-            first,
-            cols,
-            full: false,
-        };
-        tile.full = tile_is_full(task, &tile);
-        fold_tile::<L>(task, &values, &tile, scratch);
+        let tile = &mut KeyTile::new(first, keys.end);
         first += BLOCK_KV as i32;
+        pack_keys::<L>(task, tile, scratch);
+        tile.finite = load_values::<L>(task, tile, &mut scratch.value_tile);
+        for first in (0..task.rows).step_by(STRIP) {
+            fold_strip::<L>(task, values, tile, first, scratch);
+        }
     }
-    store_output(task, scratch);
-    store_lse(task, scratch);
+    store_output(task, 0, scratch);
+    store_lse(task, 0, scratch);
 }
 
-/// Runs tasks one after the other, with buffers of its own.
+/// Computes the few rows of some heads that share keys and values, which are read once.
 #[inline(always)]
-fn run_tasks<L: Level>(problem: &Problem, tasks: Range<i64>) {
-    let mut scratch = Scratch::new();
+fn attend_few<L: Level>(task: &Task, heads: usize, scratch: &mut Scratch) {
+    let rows = heads * task.rows;
+    let mut keys = 0..0;
+    for head in 0..heads {
+        let task = &task.head(head);
+        load_query::<L>(task, head * task.rows, scratch);
+        start_rows(task, head * task.rows, scratch);
+        let own = key_limits(task);
+        keys = if head == 0 {
+            own
+        } else {
+            keys.start.min(own.start)..keys.end.max(own.end)
+        };
+    }
+    let mut first = keys.start - keys.start % BLOCK_KV as i32;
+    while first < keys.end {
+        let tile = &mut KeyTile::new(first, keys.end);
+        first += BLOCK_KV as i32;
+        compute_few_scores::<L>(task, tile, rows, scratch);
+        tile.finite = load_values::<L>(task, tile, &mut scratch.value_tile);
+        let groups: [Group; FEW_ROWS] = array::from_fn(|head| Group {
+            task: task.head(head),
+            row: head * task.rows,
+            strip_row: head * task.rows,
+            columns: 0..tile.cols.next_multiple_of(LANES),
+        });
+        for group in &groups[..heads] {
+            let values = &task_values(&group.task);
+            weigh::<L>(group, values, tile, scratch);
+        }
+        add_few_values::<L>(rows, tile, scratch);
+    }
+    for head in 0..heads {
+        store_output(&task.head(head), head * task.rows, scratch);
+        store_lse(&task.head(head), head * task.rows, scratch);
+    }
+}
+
+/// Runs tasks one after the other.
+#[inline(always)]
+fn run_tasks<L: Level>(problem: &Problem, tasks: Range<i64>, scratch: &mut Scratch) {
     for number in tasks {
-        attend::<L>(&Task::new(problem, number), &mut scratch);
+        let task = Task::new(problem, number);
+        if problem.launch.q_len > FEW_ROWS as i64 {
+            attend::<L>(&task, scratch);
+        } else if let heads @ 1.. = task.led_heads() {
+            attend_few::<L>(&task, heads, scratch);
+        }
     }
 }
 
 /// [`run_tasks`] compiled for x86-64 with AVX-512.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-fn run_avx512(problem: &Problem, tasks: Range<i64>) {
-    run_tasks::<Avx512>(problem, tasks);
+fn run_avx512(problem: &Problem, tasks: Range<i64>, scratch: &mut Scratch) {
+    run_tasks::<Avx512>(problem, tasks, scratch);
 }
 
 /// [`run_tasks`] compiled for x86-64 with AVX2, FMA and F16C.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,f16c")]
-fn run_avx2(problem: &Problem, tasks: Range<i64>) {
-    run_tasks::<Avx2>(problem, tasks);
+fn run_avx2(problem: &Problem, tasks: Range<i64>, scratch: &mut Scratch) {
+    run_tasks::<Avx2>(problem, tasks, scratch);
 }
 
 /// Runs tasks with the best level of this processor.
-fn dispatch(problem: &Problem, tasks: Range<i64>) {
+fn dispatch(problem: &Problem, tasks: Range<i64>, scratch: &mut Scratch) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
@@ -1072,7 +1608,7 @@ fn dispatch(problem: &Problem, tasks: Range<i64>) {
         && is_x86_feature_detected!("avx512vl")
     {
         // SAFETY: the features were just detected.
-        return unsafe { run_avx512(problem, tasks) };
+        return unsafe { run_avx512(problem, tasks, scratch) };
     }
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2")
@@ -1080,12 +1616,12 @@ fn dispatch(problem: &Problem, tasks: Range<i64>) {
         && is_x86_feature_detected!("f16c")
     {
         // SAFETY: the features were just detected.
-        return unsafe { run_avx2(problem, tasks) };
+        return unsafe { run_avx2(problem, tasks, scratch) };
     }
-    run_tasks::<Portable>(problem, tasks);
+    run_tasks::<Portable>(problem, tasks, scratch);
 }
 
-/// Runs tasks `first_task..last_task` of a launch, of `batch * heads * ceil(q_len / 128)` in all.
+/// Runs tasks `first_task..last_task` of a launch, of `batch * heads * ceil(q_len / 384)` in all.
 ///
 /// `pointers` holds `q`, `k`, `v`, `out`, `lse`, `sinks`; `lse` may be null. Any split of the tasks
 /// over threads gives the same bits. Returns 0.
@@ -1104,6 +1640,6 @@ pub unsafe extern "C" fn fa_sink_window_forward(
     let (launch, pointers) = unsafe { (&*launch, &*pointers.cast::<[*mut c_void; POINTERS]>()) };
     // SAFETY: the caller vouches for the tensors.
     let problem = unsafe { Problem::new(launch, pointers) };
-    dispatch(&problem, first_task..last_task);
+    SCRATCH.with_borrow_mut(|scratch| dispatch(&problem, first_task..last_task, scratch));
     0
 }

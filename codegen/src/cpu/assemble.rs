@@ -7,7 +7,7 @@ use super::Plan;
 use super::constants;
 use super::functions::{self, Emitted, Source};
 use super::launch;
-use super::layout::{self, ALIGNMENT, LANES};
+use super::layout::{self, ALIGNMENT, LANES, MOST_VECTORS};
 use super::names::snake_case;
 use super::view::{
     Elements, Field, HalfView, LevelView, QueryView, RoundFunction, RoundView, Uses, View,
@@ -34,7 +34,7 @@ pub(super) fn view(plan: &Plan, provenance: &Provenance) -> View {
     let (launch_fields, launch_bytes) = launch::launch_fields(plan);
     View {
         head_lines: head_lines(plan, provenance),
-        imports: imports(round.fp16 || elements.fp16_rows),
+        imports: imports(),
         constants: constants::constants(plan, &emitted),
         launch_fields,
         launch_bytes,
@@ -56,7 +56,6 @@ pub(super) fn view(plan: &Plan, provenance: &Provenance) -> View {
         levels: levels(plan),
         query: QueryView {
             scaled: scaled_query,
-            has_rest: !variant.head_dim.is_multiple_of(LANES),
         },
         sink: variant.sink.is_some(),
         sink_args: emitted.sink_args,
@@ -112,25 +111,19 @@ fn fields<'p>(
         .collect()
 }
 
-/// Intrinsics are named only where halves are converted by them.
-fn imports(intrinsics: bool) -> Vec<String> {
-    let conversions = [
+fn imports() -> Vec<String> {
+    [
         "#[cfg(target_arch = \"x86_64\")]",
         "use std::arch::x86_64::*;",
-    ];
-    let common = [
         "use std::array;",
+        "use std::cell::RefCell;",
         "use std::ffi::c_void;",
         "use std::mem::offset_of;",
         "use std::ops::Range;",
         "use std::slice;",
-    ];
-    let first = if intrinsics { &conversions[..] } else { &[] };
-    first
-        .iter()
-        .chain(&common)
-        .map(|line| (*line).to_owned())
-        .collect()
+    ]
+    .map(str::to_owned)
+    .to_vec()
 }
 
 fn head_lines(plan: &Plan, provenance: &Provenance) -> Vec<String> {
@@ -198,6 +191,8 @@ fn elements(variant: &Variant, round: &RoundView) -> Elements {
         fp16_rounding,
         fp16_value,
         fp16_rows: precision.qkv == Dtype::Fp16,
+        bf16_rows: precision.qkv == Dtype::Bf16,
+        half_rows: matches!(precision.qkv, Dtype::Fp16 | Dtype::Bf16),
         bf16: bf16_value || bf16_rounding,
         bf16_rounding,
         bf16_value,
@@ -271,58 +266,115 @@ const HALF_256: HalfView = HalfView {
     narrow: "_mm256_cvtps_ph",
 };
 
+/// x86-64 with AVX-512.
+const AVX512: [&str; 4] = ["avx512f", "avx512bw", "avx512dq", "avx512vl"];
+/// x86-64 with AVX2.
+const AVX2: [&str; 3] = ["avx2", "fma", "f16c"];
+
 fn levels(plan: &Plan) -> Vec<LevelView> {
-    let wide = |cols: u32, limit: u32| {
-        if cols.is_multiple_of(limit) {
-            limit
-        } else {
-            LANES
-        }
-    };
-    let score = |limit: u32| wide(plan.blocking.panel, limit);
-    let value = |limit: u32| wide(plan.blocking.v_cols, limit);
-    let detected =
-        |name: &str, phrase: &str, features: &[&str], function: &str, columns: u32| LevelView {
-            name: name.to_owned(),
-            role: format!("{phrase}."),
-            phrase: phrase.to_owned(),
-            detected: true,
-            features: features.join(","),
-            first_feature: features[0].to_owned(),
-            other_features: features[1..]
-                .iter()
-                .map(|name| (*name).to_owned())
-                .collect(),
-            function: function.to_owned(),
-            fused: true,
-            half: if columns > 16 { HALF_512 } else { HALF_256 },
-            score_columns: score(columns),
-            value_columns: value(columns),
-        };
-    let avx512 = ["avx512f", "avx512bw", "avx512dq", "avx512vl"];
-    let avx2 = ["avx2", "fma", "f16c"];
+    let blocking = plan.blocking;
+    let (panel, columns) = (blocking.panel / LANES, blocking.v_cols / LANES);
+    let mut avx512 = detected("Avx512", "x86-64 with AVX-512", &AVX512, "run_avx512");
+    let groups = columns.div_ceil(MOST_VECTORS);
+    let (wide, narrow) = (columns.div_ceil(groups), columns / groups);
+    let wide_end = wide * (columns - narrow * groups);
+    avx512.avx512 = true;
+    avx512.vector = "__m512";
+    avx512.half = HALF_512;
+    avx512.widen_rows = widen_rows(plan.variant.precision.qkv, "_mm512", "si512", HALF_512);
+    avx512.score_vectors = panel;
+    avx512.wide_vectors = wide;
+    if narrow < wide {
+        (avx512.wide_end, avx512.narrow_vectors) = (wide_end, narrow);
+        avx512.value_lines = value_lines("Avx512", 0, wide_end, wide);
+        let rest = value_lines("Avx512", wide_end, columns, narrow);
+        avx512.value_lines.extend(rest);
+    } else {
+        avx512.value_lines = value_lines("Avx512", 0, columns, wide);
+    }
+    let phrase = "x86-64 with AVX2, FMA and F16C";
+    let mut avx2 = detected("Avx2", phrase, &AVX2, "run_avx2");
+    avx2.avx2 = true;
+    avx2.vector = "[__m256; 2]";
+    avx2.widen_rows = widen_rows(plan.variant.precision.qkv, "_mm256", "si256", HALF_256);
+    avx2.value_lines = value_lines("Avx2", 0, columns, 1);
     vec![
-        detected("Avx512", "x86-64 with AVX-512", &avx512, "run_avx512", 32),
-        detected(
-            "Avx2",
-            "x86-64 with AVX2, FMA and F16C",
-            &avx2,
-            "run_avx2",
-            16,
-        ),
+        avx512,
+        avx2,
         LevelView {
-            name: "Portable".to_owned(),
             role: "Any processor; on AArch64 the compiler uses NEON.".to_owned(),
-            phrase: "any processor".to_owned(),
-            detected: false,
-            features: String::new(),
-            first_feature: String::new(),
-            other_features: Vec::new(),
-            function: "run_tasks".to_owned(),
-            fused: false,
-            half: HALF_256,
-            score_columns: 8,
-            value_columns: 8,
+            ..level("Portable", "any processor", "run_tasks")
         },
     ]
+}
+
+/// A bfloat16 is the upper half of single precision; halves have an instruction.
+fn widen_rows(dtype: Dtype, prefix: &str, integers: &str, half: HalfView) -> Vec<String> {
+    let store = half.store;
+    if dtype == Dtype::Bf16 {
+        vec![
+            format!("let bits = {prefix}_slli_epi32::<16>({prefix}_cvtepu16_epi32(halves));"),
+            format!("{store}(values, {prefix}_cast{integers}_ps(bits));"),
+        ]
+    } else {
+        vec![format!("{store}(values, {}(halves));", half.widen)]
+    }
+}
+
+/// Calls of the value micro-kernel for these vectors of columns, `width` at once.
+fn value_lines(level: &str, first: u32, last: u32, width: u32) -> Vec<String> {
+    let call = |vector: &str| {
+        format!(
+            "value_columns::<{level}, {width}>(weights, keys, values, {vector}, rescale, outputs);"
+        )
+    };
+    let vectors = match (last - first) / width {
+        1 => return vec![call(&first.to_string())],
+        _ if width == 1 => format!("{first}..{last}"),
+        _ => format!("({first}..{last}).step_by({width})"),
+    };
+    vec![
+        format!("for vector in {vectors} {{"),
+        format!("    {}", call("vector")),
+        "}".to_owned(),
+    ]
+}
+
+fn detected(name: &str, phrase: &str, features: &[&str], function: &str) -> LevelView {
+    LevelView {
+        detected: true,
+        features: features.join(","),
+        first_feature: features[0].to_owned(),
+        other_features: features[1..]
+            .iter()
+            .map(|name| (*name).to_owned())
+            .collect(),
+        fused: true,
+        ..level(name, phrase, function)
+    }
+}
+
+/// A level whose micro-kernels take one vector of columns at once.
+fn level(name: &str, phrase: &str, function: &str) -> LevelView {
+    LevelView {
+        name: name.to_owned(),
+        role: format!("{phrase}."),
+        phrase: phrase.to_owned(),
+        detected: false,
+        features: String::new(),
+        first_feature: String::new(),
+        other_features: Vec::new(),
+        function: function.to_owned(),
+        fused: false,
+        half: HALF_256,
+        widen_rows: Vec::new(),
+        avx512: false,
+        avx2: false,
+        vector: "Lanes",
+        score_vectors: 1,
+        wide_vectors: 1,
+        wide_end: 0,
+        narrow_vectors: 0,
+        value_lines: Vec::new(),
+    }
 }

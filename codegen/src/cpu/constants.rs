@@ -3,7 +3,7 @@
 use super::Plan;
 use super::functions::Emitted;
 use super::launch::fixed_sizes;
-use super::layout::{ALIGNMENT, FEW_ROWS, LANES, ROWS};
+use super::layout::{ALIGNMENT, FEW_ROWS, LANES, ROWS, STRIP};
 use super::view::{BufferView, Constant};
 use crate::budget::Buffer;
 
@@ -19,15 +19,21 @@ pub(super) fn constants(plan: &Plan, emitted: &Emitted) -> Vec<Constant> {
     size("Key rows of a tile.", "BLOCK_KV", blocking.block_kv);
     size("Query rows of a micro-kernel.", "ROWS", ROWS);
     size(
+        "Query rows of a task, filled up to whole micro-kernels.",
+        "Q_ROWS",
+        blocking.q_rows,
+    );
+    size("Query rows whose scores are kept at once.", "STRIP", STRIP);
+    size(
         "Most rows that packing keys does not pay for.",
         "FEW_ROWS",
         FEW_ROWS,
     );
-    size("Key rows that are packed at once.", "PANEL", blocking.panel);
+    size("Key rows of a packed panel.", "PANEL", blocking.panel);
     size(
-        "Value rows that are loaded at once.",
-        "VALUE_ROWS",
-        blocking.value_rows,
+        "Width of a query or key row, filled up to whole vectors.",
+        "K_COLS",
+        blocking.k_cols,
     );
     size(
         "Width of a value row, filled up to whole vectors.",
@@ -91,7 +97,7 @@ fn offsets(plan: &Plan) -> Vec<Constant> {
         let name = offset_name(buffer);
         let role = format!("First byte of `{}` in the scratch.", buffer.name);
         list.push(constant(&role, &name, "usize", &next));
-        next = format!("{name} + {}", buffer_bytes(plan, buffer));
+        next = format!("{name} + {}", buffer_shape(plan, buffer).0);
     }
     let all = format!("({next}).next_multiple_of({ALIGNMENT})");
     list.push(constant(
@@ -114,26 +120,30 @@ fn offset_name(buffer: &Buffer) -> String {
     format!("{}_OFFSET", buffer.name.to_uppercase())
 }
 
-fn buffer_shape(buffer: &Buffer) -> Option<[&'static str; 2]> {
-    Some(match buffer.name.as_str() {
-        "q_tile" => ["BLOCK_Q", "HEAD_DIM"],
-        "key_rows" => ["PANEL", "HEAD_DIM"],
-        "key_panel" => ["HEAD_DIM", "PANEL"],
-        "s_tile" => ["BLOCK_Q", "BLOCK_KV"],
-        "value_rows" => ["VALUE_ROWS", "V_COLS"],
-        "o_acc" => ["BLOCK_Q", "V_COLS"],
-        _ => return None,
-    })
-}
-
-fn buffer_bytes(plan: &Plan, buffer: &Buffer) -> String {
-    match buffer_shape(buffer) {
-        Some([rows, cols]) => format!("{rows} * {cols} * 4"),
-        None if buffer.name == "columns" => match plan.column_bytes() {
-            1 => "BLOCK_KV".to_owned(),
-            bytes => format!("BLOCK_KV * {bytes}"),
+/// Elements of a buffer as a product of constants, and its type.
+fn buffer_shape(plan: &Plan, buffer: &Buffer) -> (String, String) {
+    let matrix = |rows: &str, cols: &str| {
+        (
+            format!("{rows} * {cols} * 4"),
+            format!("[[f32; {cols}]; {rows}]"),
+        )
+    };
+    match buffer.name.as_str() {
+        "q_tile" => matrix("Q_ROWS", "K_COLS"),
+        "key_rows" => matrix("LANES", "K_COLS"),
+        "key_tile" => (
+            "BLOCK_KV * HEAD_DIM * 4".to_owned(),
+            "[KeyPanel; BLOCK_KV / PANEL]".to_owned(),
+        ),
+        "value_tile" => ("BLOCK_KV * V_COLS * 4".to_owned(), "ValueTile".to_owned()),
+        "s_tile" => matrix("STRIP", "BLOCK_KV"),
+        "o_acc" => matrix("Q_ROWS", "V_COLS"),
+        "columns" => match plan.column_bytes() {
+            1 => ("BLOCK_KV".to_owned(), "Columns".to_owned()),
+            bytes => (format!("BLOCK_KV * {bytes}"), "Columns".to_owned()),
         },
-        None => "BLOCK_Q * 4".to_owned(),
+        "rescale" => ("STRIP * 4".to_owned(), "[f32; STRIP]".to_owned()),
+        _ => ("Q_ROWS * 4".to_owned(), "[f32; Q_ROWS]".to_owned()),
     }
 }
 
@@ -142,17 +152,12 @@ pub(super) fn buffers(plan: &Plan) -> Vec<BufferView> {
         .buffers
         .iter()
         .map(|buffer| {
-            let ty = match buffer_shape(buffer) {
-                Some([rows, cols]) => format!("[[f32; {cols}]; {rows}]"),
-                None if buffer.name == "columns" => "Columns".to_owned(),
-                None => "[f32; BLOCK_Q]".to_owned(),
-            };
             let mut role = buffer.role.clone();
             role[..1].make_ascii_uppercase();
             BufferView {
                 role: format!("{role}."),
                 name: buffer.name.clone(),
-                ty,
+                ty: buffer_shape(plan, buffer).1,
                 offset: offset_name(buffer),
             }
         })

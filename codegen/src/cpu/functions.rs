@@ -224,7 +224,7 @@ impl<'v> Emitter<'v> {
         let head = text::signature(&format!("fn load_columns{}", generics(needs)), &params, "");
         self.row.push(function(doc, head, body));
         self.fold_values |= needs.values;
-        text::call(4, &format!("load_columns{}", turbofish(needs)), &args, ";")
+        text::call(8, &format!("load_columns{}", turbofish(needs)), &args, ";")
     }
 
     /// The score expression over one row; the call that applies it.
@@ -298,17 +298,28 @@ impl<'v> Emitter<'v> {
     }
 
     fn fold(&self, column_call: Vec<String>, row_calls: Vec<String>) -> FoldView {
-        let mut params = vec!["task: &Task"];
-        let mut args = vec!["task"];
-        if self.fold_values {
-            params.push("values: &TaskValues");
-            args.push("&values");
-        }
-        params.extend(["tile: &KeyTile", "scratch: &mut Scratch"]);
-        args.extend(["&tile", "scratch"]);
+        let with_values = |before: &str, text: &str, after: &[&str]| -> Vec<String> {
+            let values = self.fold_values.then_some(text);
+            let list = [before].into_iter().chain(values);
+            list.chain(after.iter().copied())
+                .map(str::to_owned)
+                .collect()
+        };
+        let tile = "tile: &KeyTile";
+        let scratch = "scratch: &mut Scratch";
+        let weigh = with_values("group: &Group", "values: &TaskValues", &[tile, scratch]);
+        let strip = with_values(
+            "task: &Task",
+            "values: &TaskValues",
+            &[tile, "first: usize", scratch],
+        );
+        let weigh_args = with_values("group", "values", &["tile", "scratch"]);
+        let strip_args = with_values("task", "values", &["tile", "first", "scratch"]);
         FoldView {
-            params: params.join(", "),
-            args: args.join(", "),
+            weigh_signature: text::signature("fn weigh<L: Level>", &weigh, ""),
+            weigh_call: format!("weigh::<L>({});", weigh_args.join(", ")),
+            strip_signature: text::signature("fn fold_strip<L: Level>", &strip, ""),
+            strip_call: format!("fold_strip::<L>({});", strip_args.join(", ")),
             column_call,
             row_calls,
         }
@@ -383,7 +394,7 @@ fn args(needs: Needs) -> Vec<String> {
 }
 
 fn tile_args(needs: Needs) -> String {
-    listed(needs, ["task", "", "", "&tile", ""]).join(", ")
+    listed(needs, ["task", "", "", "tile", ""]).join(", ")
 }
 
 fn listed(needs: Needs, names: [&str; 5]) -> Vec<String> {

@@ -1,9 +1,11 @@
 //! Tile sizes and the buffers of one thread, from the cache sizes of the target.
 //!
-//! The model is simple. A task keeps its query rows, one tile of scores and its output sums in the second-level
-//! cache; keys and values stream through in panels of a few rows. Tall query blocks amortise the packing of
-//! keys, so `tile = auto` takes the tallest block, up to 128 rows, whose scratch fits. A written tile that does
-//! not fit is refused with FA101, as on any other target, and the emitted file asserts the same sum.
+//! The model is simple. A task keeps its query rows, its output sums and one packed tile of keys and values in the
+//! second-level cache. A strip of a few rows at a time is folded with the tile, so that its scores and one panel
+//! of keys or values stay in the first-level cache. Tall query blocks amortise the packing, long tiles amortise
+//! what a strip costs beside its products, so `tile = auto` takes the largest of both whose scratch fits. A
+//! written tile that does not fit is refused with FA101, as on any other target, and the emitted file asserts
+//! the same sum.
 
 use fa_dsl::diagnostic::{Code, Diagnostic};
 use fa_dsl::variant::TileSpec;
@@ -12,15 +14,21 @@ use fa_targets::Cpu;
 use crate::budget::{Budget, Buffer, MemoryUse};
 
 /// Query rows that a micro-kernel works on at once.
-pub(super) const ROWS: u32 = 4;
+pub(super) const ROWS: u32 = 6;
+/// Query rows whose scores are kept at once, a few groups.
+pub(super) const STRIP: u32 = 24;
 /// Up to so many query rows are multiplied with keys as they lie; packing keys pays for more rows only.
 pub(super) const FEW_ROWS: u32 = 8;
 /// Elements of the widest vector register.
 pub(super) const LANES: u32 = 16;
 /// Scratch starts at, and its buffers are multiples of, this many bytes: the widest vector register.
 pub(super) const ALIGNMENT: u32 = 64;
-/// Rows that `tile = auto` starts from.
-const AUTO_ROWS: u32 = 128;
+/// Most vectors of columns that a micro-kernel works on at once: their sums and operands fill the registers.
+pub(super) const MOST_VECTORS: u32 = 4;
+/// Query rows that `tile = auto` starts from.
+const AUTO_BLOCK_Q: u32 = 384;
+/// Key rows that it starts from.
+const AUTO_BLOCK_KV: u32 = 256;
 /// Smallest block, and the step that blocks are multiples of.
 const MIN_ROWS: u32 = 16;
 
@@ -31,10 +39,12 @@ pub(super) struct Blocking {
     pub(super) block_q: u32,
     /// Key rows of a tile.
     pub(super) block_kv: u32,
-    /// Key rows packed at once.
+    /// Query rows of a task, filled up to whole groups.
+    pub(super) q_rows: u32,
+    /// Key rows of a packed panel.
     pub(super) panel: u32,
-    /// Value rows loaded at once.
-    pub(super) value_rows: u32,
+    /// Width of a query or key row in scratch.
+    pub(super) k_cols: u32,
     /// Width of a value row in scratch.
     pub(super) v_cols: u32,
 }
@@ -55,19 +65,15 @@ pub(super) struct Shape {
 impl Blocking {
     /// Panels follow from the tile.
     fn new(block_q: u32, block_kv: u32, shape: Shape) -> Blocking {
-        let divisor = |limit: u32| {
-            let fits = |rows: &u32| block_kv.is_multiple_of(*rows);
-            [64, 32, MIN_ROWS]
-                .into_iter()
-                .filter(|rows| *rows <= limit)
-                .find(fits)
-                .unwrap_or(MIN_ROWS)
-        };
+        let tile_vectors = block_kv / LANES;
+        let vectors = (1..=MOST_VECTORS).rev();
+        let vectors = vectors.filter(|vectors| tile_vectors.is_multiple_of(*vectors));
         Blocking {
             block_q,
             block_kv,
-            panel: divisor(32),
-            value_rows: divisor(64),
+            q_rows: block_q.next_multiple_of(ROWS),
+            panel: vectors.max().unwrap_or(1) * LANES,
+            k_cols: shape.head_dim.next_multiple_of(LANES),
             v_cols: shape.v_head_dim.next_multiple_of(LANES),
         }
     }
@@ -90,16 +96,18 @@ pub(super) fn choose(
 
 /// Halves what is left to the planner until the scratch fits.
 fn largest_that_fits(written: &TileSpec, shape: Shape, cpu: &Cpu) -> (Blocking, bool) {
-    let mut block_q = written.block_q.map_or(AUTO_ROWS, |rows| rows.value);
-    let mut block_kv = written.block_kv.map_or(AUTO_ROWS, |rows| rows.value);
+    let mut block_q = written.block_q.map_or(AUTO_BLOCK_Q, |rows| rows.value);
+    let mut block_kv = written.block_kv.map_or(AUTO_BLOCK_KV, |rows| rows.value);
     loop {
         let blocking = Blocking::new(block_q, block_kv, shape);
         if scratch_bytes(blocking, shape) <= cpu.l2_bytes {
             return (blocking, true);
         }
-        if written.block_q.is_none() && block_q > MIN_ROWS {
+        let (free_q, free_kv) = (written.block_q.is_none(), written.block_kv.is_none());
+        let halves = |free: bool, rows: u32| free && rows / 2 >= MIN_ROWS;
+        if halves(free_q, block_q) && (block_q > block_kv || !halves(free_kv, block_kv)) {
             block_q /= 2;
-        } else if written.block_kv.is_none() && block_kv > MIN_ROWS {
+        } else if halves(free_kv, block_kv) {
             block_kv /= 2;
         } else {
             return (blocking, false);
@@ -178,32 +186,37 @@ fn budget(blocking: Blocking, shape: Shape, cpu: &Cpu, target: &str) -> Budget {
 /// Buffers in address order, one after the other.
 fn buffers(blocking: Blocking, shape: Shape) -> Vec<Buffer> {
     let Blocking {
-        block_q,
         block_kv,
-        panel,
-        value_rows,
+        q_rows,
+        k_cols,
         v_cols,
+        ..
     } = blocking;
     let mut list = vec![
-        buffer("q_tile", block_q, shape.head_dim, "query rows of the task"),
+        buffer("q_tile", q_rows, k_cols, "query rows of the task"),
+        buffer("key_rows", LANES, k_cols, "key rows, as they come"),
         buffer(
-            "key_rows",
-            panel,
+            "key_tile",
+            block_kv,
             shape.head_dim,
-            "key rows of a panel, as they come",
+            "keys of a tile, column by column",
         ),
+        buffer("value_tile", block_kv, v_cols, "values of a tile"),
         buffer(
-            "key_panel",
-            shape.head_dim,
-            panel,
-            "the same keys, column by column",
+            "s_tile",
+            STRIP,
+            block_kv,
+            "scores of a strip, then their weights",
         ),
-        buffer("s_tile", block_q, block_kv, "scores, then their weights"),
-        buffer("value_rows", value_rows, v_cols, "value rows of a piece"),
-        buffer("o_acc", block_q, v_cols, "output sums, not yet divided"),
-        buffer("row_max", 1, block_q, "running maximum of each row"),
-        buffer("row_sum", 1, block_q, "running sum of each row"),
-        buffer("rescale", 1, block_q, "factor for older sums of each row"),
+        buffer("o_acc", q_rows, v_cols, "output sums, not yet divided"),
+        buffer("row_max", 1, q_rows, "running maximum of each row"),
+        buffer("row_sum", 1, q_rows, "running sum of each row"),
+        buffer(
+            "rescale",
+            1,
+            STRIP,
+            "factor for older sums of each row of a strip",
+        ),
     ];
     if shape.column_count > 0 {
         let mut columns = buffer(

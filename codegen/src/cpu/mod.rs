@@ -28,7 +28,7 @@ use fa_targets::Target;
 
 use crate::budget::Budget;
 use crate::{GeneratedFile, LengthLimits, Planned, Provenance, Tile};
-use layout::{Blocking, Shape};
+use layout::{Blocking, FEW_ROWS, ROWS, STRIP, Shape};
 use lower::Hoisted;
 
 /// A CPU kernel, decided.
@@ -166,7 +166,6 @@ impl Plan {
             block_q,
             block_kv,
             panel,
-            value_rows,
             ..
         } = self.blocking;
         vec![
@@ -177,11 +176,18 @@ impl Plan {
             format!(
                 "for each tile of {block_kv} keys within the limits of the mask, empty tiles skipped:"
             ),
-            format!("  pack keys in panels of {panel} rows and multiply each with all query rows"),
-            "  apply score and mask row by row, full tiles without the mask".to_owned(),
-            "  update the running maximum and sum of each row".to_owned(),
-            format!("  load values in pieces of {value_rows} rows and add them up by weight"),
+            format!("  pack keys in panels of {panel} rows, load values"),
+            format!(
+                "  for each strip of {STRIP} query rows, by groups of {ROWS} and the keys that they see:"
+            ),
+            "    multiply with the keys".to_owned(),
+            "    apply score and mask row by row, full tiles without the mask".to_owned(),
+            "    update the running maximum and sum of each row".to_owned(),
+            "    add up values by weight".to_owned(),
             "divide by the sum, store output and LSE".to_owned(),
+            format!(
+                "up to {FEW_ROWS} query rows: the heads that share keys are one task, keys are not packed"
+            ),
         ]
     }
 

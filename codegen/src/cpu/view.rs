@@ -116,6 +116,10 @@ pub(super) struct Elements {
     pub(super) fp16_value: bool,
     /// `Fp16` is what Q, K and V are made of.
     pub(super) fp16_rows: bool,
+    /// `Bf16` is what Q, K and V are made of.
+    pub(super) bf16_rows: bool,
+    /// Either is.
+    pub(super) half_rows: bool,
     /// `Bf16`.
     pub(super) bf16: bool,
     /// `Bf16::rounded`.
@@ -220,10 +224,24 @@ pub(super) struct LevelView {
     pub(super) fused: bool,
     /// Intrinsics that convert halves; those of `Portable` are not printed.
     pub(super) half: HalfView,
-    /// Columns of the score micro-kernel.
-    pub(super) score_columns: u32,
-    /// Columns of the value micro-kernel.
-    pub(super) value_columns: u32,
+    /// Statements that store `halves`, elements of Q, K or V in a register, as single precision at `values`.
+    pub(super) widen_rows: Vec<String>,
+    /// Whether it is AVX-512.
+    pub(super) avx512: bool,
+    /// Whether it is AVX2.
+    pub(super) avx2: bool,
+    /// Type of `LANES` numbers.
+    pub(super) vector: &'static str,
+    /// Vectors of columns of the score micro-kernel.
+    pub(super) score_vectors: u32,
+    /// Vectors of columns of the value micro-kernel.
+    pub(super) wide_vectors: u32,
+    /// Where columns begin that go by fewer vectors at once.
+    pub(super) wide_end: u32,
+    /// By how many; 0 where there are none.
+    pub(super) narrow_vectors: u32,
+    /// The statements that go through the vectors of columns.
+    pub(super) value_lines: Vec<String>,
 }
 
 /// Names of intrinsics that convert halves, a register at a time.
@@ -248,8 +266,6 @@ pub(super) struct HalfView {
 pub(super) struct QueryView {
     /// Whether they are multiplied by the scale.
     pub(super) scaled: bool,
-    /// Whether their width is no multiple of the widest vector.
-    pub(super) has_rest: bool,
 }
 
 /// Rounding of intermediate values to a narrow type.
@@ -292,10 +308,14 @@ pub(super) struct Function {
 /// The step that folds a tile.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct FoldView {
-    /// Its parameters.
-    pub(super) params: String,
-    /// What it is called with.
-    pub(super) args: String,
+    /// Head of the function that weighs a group.
+    pub(super) weigh_signature: Vec<String>,
+    /// The call of it.
+    pub(super) weigh_call: String,
+    /// Head of the function that folds a strip.
+    pub(super) strip_signature: Vec<String>,
+    /// The call of it.
+    pub(super) strip_call: String,
     /// The call that computes values per key column.
     pub(super) column_call: Vec<String>,
     /// The calls that apply score and mask to a row.

@@ -276,16 +276,16 @@ fn a_tile_beyond_the_cache_is_refused_with_one_that_fits() {
     assert_eq!(found[0].code.to_string(), "FA101");
     assert_eq!(
         found[0].message,
-        "L2 needs 4236.00 KiB, cpu has 1024.00 KiB"
+        "L2 needs 3148.11 KiB, cpu has 1024.00 KiB"
     );
     assert!(
-        found[0].help.contains("block_q = 256; block_kv = 256;"),
+        found[0].help.contains("block_q = 128; block_kv = 256;"),
         "{}",
         found[0].help
     );
-    variant.schedule.tile = tile(256, 256);
+    variant.schedule.tile = tile(128, 256);
     let (plan, _) = rendered(&variant);
-    assert_eq!((plan.tile().block_q, plan.tile().block_kv), (256, 256));
+    assert_eq!((plan.tile().block_q, plan.tile().block_kv), (128, 256));
 }
 
 #[test]
