@@ -4,6 +4,7 @@ mod captured;
 mod check;
 mod notes;
 mod params;
+mod requirements;
 mod strict;
 
 use fa_dsl::diagnostic::Diagnostic;

@@ -2,8 +2,7 @@
 
 use fa_dsl::codes::{LAUNCH_ARGUMENT, LAUNCH_INPUTS};
 use fa_dsl::diagnostic::Diagnostic;
-use fa_dsl::ir::{Exprs, Node, Var};
-use fa_dsl::variant::{Align, Dim, Size, Tensor, Variant};
+use fa_dsl::variant::{Dim, Size, Tensor, Variant};
 
 use super::LaunchSizes;
 use super::check::memory;
@@ -138,52 +137,4 @@ fn dim_size(dim: &Dim, sizes: LaunchSizes) -> usize {
     });
     let total = dim.constant + named.map(|size| size as i64).sum::<i64>();
     usize::try_from(total).unwrap_or(0)
-}
-
-/// Query positions that index a tensor must be rows of it: `same(ids)` needs `q_len <= kv_len`.
-pub(super) fn check_positions(variant: &Variant, sizes: LaunchSizes, faults: &mut Vec<Diagnostic>) {
-    if sizes.q_len <= sizes.kv_len || variant.layout == fa_dsl::variant::Layout::Tnd {
-        return;
-    }
-    let roots: Vec<_> = [Some(variant.mask), Some(variant.score)]
-        .into_iter()
-        .flatten()
-        .chain(variant.sink.map(|sink| sink.value))
-        .collect();
-    for id in variant.exprs.reachable(&roots) {
-        let Node::Load(tensor, index, _) = variant.exprs.node(id) else {
-            continue;
-        };
-        let declared = variant.tensor(*tensor);
-        let reads = index
-            .iter()
-            .zip(&declared.dims)
-            .any(|(index, dim)| reads_q_pos(&variant.exprs, *index) && limited(variant, dim));
-        if reads {
-            faults.push(
-                Diagnostic::error(
-                    LAUNCH_ARGUMENT,
-                    format!(
-                        "`{}` is indexed by `q_pos`: q_len is {}, more than kv_len {}",
-                        declared.name, sizes.q_len, sizes.kv_len
-                    ),
-                    "pass at least as many keys as queries",
-                )
-                .at(declared.span, "declared here"),
-            );
-            return;
-        }
-    }
-}
-
-fn reads_q_pos(exprs: &Exprs, index: fa_dsl::ir::ExprId) -> bool {
-    *exprs.node(index) == Node::Var(Var::QPos)
-}
-
-/// Whether a query position can leave the dimension where queries outnumber keys.
-fn limited(variant: &Variant, dim: &Dim) -> bool {
-    match variant.align {
-        Align::BottomRight => true,
-        Align::TopLeft => !dim.sizes.contains(&Size::QLen),
-    }
 }

@@ -7,6 +7,7 @@ use fa_dsl::diagnostic::Diagnostic;
 use fa_dsl::tiles::{MAX_BATCH, MAX_HEADS};
 use fa_dsl::variant::{Dtype, Layout, Variant};
 
+use super::requirements;
 use super::{
     Arguments, Checked, LaunchSizes, Outputs, PackedLengths, captured, lse_shape, output_shape,
     params,
@@ -40,7 +41,15 @@ pub(super) fn inputs<'a>(
     let sizes = sizes(variant, arguments, [&q, &k, &v], &mut faults);
     let params = params::resolve(variant, &arguments.params, &mut faults);
     let captured = captured::resolve(variant, sizes, &arguments.captured, &mut faults);
-    captured::check_positions(variant, sizes, &mut faults);
+    if faults.is_empty() {
+        requirements::check(
+            variant,
+            sizes,
+            arguments.packed.as_ref(),
+            &params,
+            &mut faults,
+        );
+    }
     if !faults.is_empty() {
         return Err(faults);
     }
