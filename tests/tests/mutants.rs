@@ -1,12 +1,13 @@
-//! What the emulator's checks of order are worth: every flag, barrier and slot of an emitted kernel taken away in
-//! turn, and the order of completion drawn at random.
+//! What the emulator says about an emitted kernel's order and time, and what that is worth: every flag, barrier and
+//! slot taken away in turn, the order of completion drawn at random, times with and without data.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use fa_emulator::experiment::{self, Experiment, Fault, Observed};
 use fa_emulator::report::{self, Finding, Severity};
+use fa_emulator::timeline::{self, Detail, Timeline};
 use fa_runtime::verify::{Case, Shape};
-use fa_runtime::{Kernel, Runtime};
+use fa_runtime::{Arguments, Kernel, Runtime, Tensor};
 use fa_tests::{root, target, variants};
 
 /// (batch, query rows, key rows) that between them reach every line on two cores: several tasks of a core, several
@@ -396,4 +397,50 @@ fn any_order_of_completion_gives_the_same_numbers() {
         assert_eq!(results.out.bytes(), plain.out.bytes(), "seed {seed}");
         assert_eq!(results.lse.bytes(), plain.lse.bytes(), "seed {seed}");
     }
+}
+
+/// The timeline of one launch.
+fn timed(kernel: &Kernel, arguments: &Arguments<'_>, data: bool) -> Timeline {
+    let plan = Experiment {
+        data,
+        hazards: false,
+        timeline: Some(Detail::Totals),
+        ..Experiment::default()
+    };
+    timeline::take();
+    let (outcome, _) = experiment::run(plan, || kernel.run(arguments).map(drop));
+    outcome.expect("a clean launch");
+    timeline::take().remove(0)
+}
+
+#[test]
+fn times_are_the_same_without_data() {
+    let bench = Bench::new("causal_gqa", &SHAPES);
+    for case in &bench.cases {
+        let full = timed(&bench.kernel, &case.arguments(), true);
+        let quick = timed(&bench.kernel, &case.arguments(), false);
+        assert_eq!(full, quick);
+    }
+}
+
+/// `FA_TIME=32x8192` takes what the proof takes: heads and length.
+#[test]
+fn long_launches_are_timed_without_data() {
+    let text = std::env::var("FA_TIME").unwrap_or_else(|_| "2x1024".to_owned());
+    let (heads, len) = text.split_once('x').expect("heads x length");
+    let number = |text: &str| text.parse::<usize>().expect("a number");
+    let source = fs_err::read_to_string(root().join("examples/plain.fa")).expect("an example");
+    let variant = variants("plain", &source).remove(0);
+    let runtime = Runtime::from_env().expect("a cache");
+    let kernel = runtime
+        .compile(&variant, &target("ascend910b"))
+        .expect("a kernel");
+    let shape = [1, number(heads), number(len), variant.head_dim as usize];
+    let zeros = Tensor::zeros(variant.precision.qkv, &shape);
+    let arguments = Arguments::new(zeros.view(), zeros.view(), zeros.view());
+    let timeline = timed(&kernel, &arguments, false);
+    let flops = 4.0 * (shape[1] * shape[2] * shape[2] * shape[3]) as f64;
+    println!("{}", timeline.summary());
+    println!("{:.0} TFLOPS (modelled)", flops / timeline.micros() / 1e6);
+    assert!(timeline.cycles > timeline.launch_cycles);
 }

@@ -2,9 +2,11 @@
 
 use crate::core_model::Core;
 use crate::core_model::sync::double_set;
+use crate::device;
 use crate::exec;
 use crate::experiment::Fault;
 use crate::instruction::{Action, FlagId, Instruction, Loc, Pipe};
+use crate::local::Mem;
 use crate::order::Token;
 use crate::time::Moment;
 
@@ -178,11 +180,11 @@ impl Core {
     /// Without data, what would be written to global memory counts as written.
     fn define(&mut self, instruction: &Instruction) {
         for print in instruction.footprints.iter().flatten() {
-            if print.write && print.mem == crate::local::Mem::Gm {
-                if let Some(allocation) = crate::device::find(print.start) {
-                    allocation
-                        .mark_defined(print.start - allocation.base(), print.end - print.start);
-                }
+            if print.write
+                && print.mem == Mem::Gm
+                && let Some(allocation) = device::find(print.start)
+            {
+                allocation.mark_defined(print.start - allocation.base(), print.end - print.start);
             }
         }
     }
