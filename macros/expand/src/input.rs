@@ -33,6 +33,8 @@ pub(crate) enum Door {
         literal: Span,
         /// The file, absolute where that can be told.
         path: PathBuf,
+        /// Where the constants stand that are set after it, in order.
+        defines: Vec<Span>,
     },
 }
 
@@ -80,6 +82,16 @@ impl Read {
             Door::File { literal, .. } => (*literal, *literal),
         }
     }
+
+    /// Where a constant is set that a message speaks of.
+    pub(crate) fn define_in(&self, message: &str) -> Option<Span> {
+        let Door::File { defines, .. } = &self.door else {
+            return None;
+        };
+        let spoken_of = |define: &Define| message.contains(&format!("`-D {}=", define.name));
+        let index = self.defines.iter().position(spoken_of)?;
+        defines.get(index).copied()
+    }
 }
 
 fn file_name(path: &Path) -> String {
@@ -87,11 +99,17 @@ fn file_name(path: &Path) -> String {
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
+fn is_mark(token: &TokenTree, mark: char) -> bool {
+    matches!(token, TokenTree::Punct(punct) if punct.as_char() == mark)
+}
+
 /// The path of the facade crate, up to the first `;`, and what follows it.
 pub(crate) fn split_facade(input: TokenStream) -> (TokenStream, TokenStream) {
     let mut tokens = input.into_iter();
-    let ends = |token: &TokenTree| matches!(token, TokenTree::Punct(mark) if mark.as_char() == ';');
-    let facade = tokens.by_ref().take_while(|token| !ends(token)).collect();
+    let facade = tokens
+        .by_ref()
+        .take_while(|token| !is_mark(token, ';'))
+        .collect();
     (facade, tokens.collect())
 }
 
@@ -114,8 +132,15 @@ pub(crate) fn read(body: TokenStream) -> Result<Read, Error> {
 fn fields_form(tokens: &[TokenTree]) -> Result<Read, Error> {
     match tokens.last() {
         Some(TokenTree::Punct(mark)) if mark.as_char() == '>' && tokens.len() > 1 => {
-            let fields = tokens[1..tokens.len() - 1].iter().cloned().collect();
-            Ok(Read::tokens(Form::Fields, fields))
+            let fields = &tokens[1..tokens.len() - 1];
+            match fields.iter().find(|token| is_mark(token, ';')) {
+                Some(mark) => Err(Error::new(
+                    mark.span(),
+                    "FA002: fields between `<` and `>` are separated by `,`, not by `;`\n\
+                     help: write `,`",
+                )),
+                None => Ok(Read::tokens(Form::Fields, fields.iter().cloned().collect())),
+            }
         }
         last => {
             let at = last.map_or_else(Span::call_site, TokenTree::span);
@@ -140,11 +165,15 @@ fn file_form(literal: &Literal, rest: &[TokenTree]) -> Result<Read, Error> {
             ),
         ));
     };
-    let defines = defines(rest)?;
+    let (defines, spans) = defines(rest)?.into_iter().unzip();
     let (path, text) = files::read(&path.value(), at)?;
     let mut sources = SourceMap::new();
     let file = sources.add(files::shown(&path), text);
-    let door = Door::File { literal: at, path };
+    let door = Door::File {
+        literal: at,
+        path,
+        defines: spans,
+    };
     Ok(Read {
         form: Form::Items,
         door,
@@ -155,20 +184,20 @@ fn file_form(literal: &Literal, rest: &[TokenTree]) -> Result<Read, Error> {
 }
 
 /// `, radius = 1024, …` after a path: constants of the file with other values.
-fn defines(tokens: &[TokenTree]) -> Result<Vec<Define>, Error> {
-    let is = |token: &TokenTree, mark: char| matches!(token, TokenTree::Punct(punct) if punct.as_char() == mark);
+fn defines(tokens: &[TokenTree]) -> Result<Vec<(Define, Span)>, Error> {
     let mut defines = Vec::new();
-    for define in tokens.split(|token| is(token, ',')) {
+    for define in tokens.split(|token| is_mark(token, ',')) {
         match define {
             [] => {}
             [TokenTree::Ident(name), equals, value @ ..]
-                if is(equals, '=') && !value.is_empty() =>
+                if is_mark(equals, '=') && !value.is_empty() =>
             {
                 let text = Text::of(value.iter().cloned().collect()).text;
-                defines.push(Define {
+                let define = Define {
                     name: name.to_string(),
                     value_text: text.trim().to_owned(),
-                });
+                };
+                defines.push((define, name.span()));
             }
             [first, ..] => {
                 return Err(Error::new(

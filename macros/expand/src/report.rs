@@ -22,10 +22,11 @@ pub(crate) fn errors(read: &Read, found: &[Diagnostic]) -> TokenStream {
 }
 
 fn error(read: &Read, found: &Diagnostic) -> Error {
-    let (first, last) = found.span().map_or_else(
-        || read.tokens_at(Place::new(read.file, 0, 0)),
-        |place| read.tokens_at(place),
-    );
+    let (first, last) = match (found.span(), read.define_in(&found.message)) {
+        (Some(place), _) => read.tokens_at(place),
+        (None, Some(define)) => (define, define),
+        (None, None) => read.tokens_at(Place::new(read.file, 0, 0)),
+    };
     let (first, last) = (Ident::new("first", first), Ident::new("last", last));
     Error::new_spanned(quote!(#first #last), message(read, found))
 }

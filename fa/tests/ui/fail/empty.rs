@@ -1,0 +1,7 @@
+//! Nothing at all.
+
+fa::attention! {
+
+}
+
+fn main() {}

@@ -1,0 +1,5 @@
+//! The bracket is never closed.
+
+fn main() {
+    let attn = fa::attention!(< head_dim = 64, mask = causal);
+}

@@ -1,0 +1,5 @@
+//! A file that is not there.
+
+fa::attention!("no_such.fa");
+
+fn main() {}

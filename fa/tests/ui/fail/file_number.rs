@@ -1,0 +1,5 @@
+//! A number is no path.
+
+fa::attention!(64);
+
+fn main() {}

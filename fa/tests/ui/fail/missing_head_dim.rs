@@ -1,0 +1,9 @@
+//! The one required field.
+
+fa::attention! {
+    attention local {
+        mask = causal;
+    }
+}
+
+fn main() {}

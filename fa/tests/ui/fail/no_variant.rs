@@ -1,0 +1,7 @@
+//! Nothing is described.
+
+fa::attention! {
+    const radius: int = 4;
+}
+
+fn main() {}

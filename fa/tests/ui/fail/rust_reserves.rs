@@ -1,0 +1,9 @@
+//! A name that no module can have.
+
+fa::attention! {
+    attention crate {
+        head_dim = 64;
+    }
+}
+
+fn main() {}
