@@ -22,6 +22,8 @@ use program::Program;
 
 /// Variants of a run where the environment does not say.
 const VARIANTS: u64 = 160;
+/// Variants that are planned and not compiled, beside those.
+const PLANNED: u64 = 300;
 /// Variants of one translation unit.
 const UNIT: usize = 16;
 /// The targets that stand for the backends.
@@ -138,4 +140,19 @@ fn say(line: &str) {
 fn programs_depend_on_their_seed_alone() {
     assert_eq!(generate::program(7), generate::program(7));
     assert_ne!(generate::program(7).items, generate::program(8).items);
+}
+
+#[test]
+fn every_program_is_legal_and_planned_or_refused_by_name() {
+    let mut tallies: Vec<Tally> = TARGETS.iter().map(|_| Tally::default()).collect();
+    for seed in 10_000..10_000 + PLANNED {
+        let program = generate::program(seed);
+        let variant = measure::checked(&program)
+            .unwrap_or_else(|errors| panic!("{}\n{errors:#?}", program.text()));
+        accepted(&program, &variant, &mut tallies);
+    }
+    // A backend that refuses most of the language would pass the comparison by launching next to nothing.
+    for tally in tallies {
+        assert!(tally.launched as u64 * 2 > PLANNED, "{:?}", tally.refused);
+    }
 }
