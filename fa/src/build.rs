@@ -227,6 +227,9 @@ fn write_all(folder: &Path, files: &[(String, String)]) -> Result<Vec<PathBuf>> 
     let mut written = Vec::new();
     for (name, text) in files {
         let path = folder.join(name);
+        if let Some(parent) = path.parent() {
+            fs_err::create_dir_all(parent)?;
+        }
         let same = fs_err::read_to_string(&path).is_ok_and(|old| old == *text);
         if !same {
             fa_runtime::write_atomically(&path, text.as_bytes())?;

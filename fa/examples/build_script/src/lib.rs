@@ -3,7 +3,10 @@
 fa::include_attention!("local");
 
 /// The Ascend C of the variant, as it was written to the output folder.
-pub const ASCEND_C: &str = include_str!(concat!(env!("OUT_DIR"), "/local_ascend910b.cpp"));
+pub const ASCEND_C: &str = include_str!(concat!(
+    env!("OUT_DIR"),
+    "/local_ascend910b/local_ascend910b.cpp"
+));
 
 /// Attention over close keys.
 ///
