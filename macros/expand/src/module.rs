@@ -487,7 +487,7 @@ fn kernel_module(frame: &Frame<'_>, cpu: &Emitted) -> TokenStream {
         }
         KernelSource::File(path) => quote! {
             #[path = #path]
-            #[allow(unsafe_code, reason = "the kernel calls intrinsics and exports a C entry")]
+            #[allow(unreachable_pub, unsafe_code, reason = "the kernel calls intrinsics and exports a C entry")]
             mod kernel;
         },
     }

@@ -6,7 +6,7 @@ use fa::{Dtype, Tensor};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let shape = [1, 2, 300, 32];
-    let count = shape.iter().product();
+    let count: u32 = 2 * 300 * 32;
     let values: Vec<f64> = (0..count)
         .map(|index| f64::from(index % 17) / 17.0)
         .collect();
