@@ -1,9 +1,9 @@
 //! Every backend against the f64 reference, on random inputs and on edges.
 //!
 //! The error that O and LSE are allowed is twice that of a naive kernel in the same precision, plus a millionth of
-//! the largest result. LSE where softmax is in 16 bits is allowed a quarter of the rounding unit of that type besides:
-//! its error is that of a sum of rounded probabilities, which another order of tiles rounds otherwise, and twice the
-//! largest of a few such errors is not above the largest of a few others.
+//! the largest result. LSE where softmax is in 16 bits is allowed the rounding unit of that type besides: each
+//! probability is rounded by up to that share, hence their sum, and the order of tiles decides which way. A naive
+//! kernel may be lucky in the few rows of a small launch.
 
 mod case;
 mod random;
@@ -58,8 +58,7 @@ pub fn compare(variant: &Variant, kernels: &[&Kernel], case: &Case) -> Result<Ve
     let exact = reference::evaluate(variant, &checked, Arithmetic::Exact)?;
     let naive = reference::evaluate(variant, &checked, reference::same_precision(variant))?;
     let out_allowed = allowed(&naive.out, &exact.out);
-    let lse_allowed =
-        allowed(&naive.lse, &exact.lse) + 0.25 * rounding_unit(variant.precision.softmax);
+    let lse_allowed = allowed(&naive.lse, &exact.lse) + rounding_unit(variant.precision.softmax);
     let mut rows = Vec::with_capacity(kernels.len());
     for kernel in kernels {
         let (out_error, lse_error, failure) = match measure(kernel, case, &exact) {
