@@ -222,8 +222,10 @@ fn host_program_in_cpp() {
         "{}",
         String::from_utf8_lossy(&built.stderr)
     );
+    let trace = root.path().join("trace.json");
     let ran = Command::new(&program)
         .arg(&object)
+        .env("FA_EMU_TRACE", &trace)
         .output()
         .expect("the program runs");
     assert!(
@@ -235,4 +237,8 @@ fn host_program_in_cpp() {
         String::from_utf8_lossy(&ran.stdout),
         "1024 sums are right\n"
     );
+    let trace = std::fs::read_to_string(trace).expect("the trace of the launch");
+    for name in ["traceEvents", "DataCopy", "Add", "MTE2", "aiv"] {
+        assert!(trace.contains(name), "no {name} in {trace}");
+    }
 }

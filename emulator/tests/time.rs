@@ -1,5 +1,10 @@
 //! The model's times against published figures; nothing is tuned per case.
 
+#![allow(
+    clippy::print_stdout,
+    reason = "the table of figures is what these tests are for"
+)]
+
 mod common;
 
 use common::{Arg, Buffer, Module, scalar, sync_address};

@@ -1,7 +1,13 @@
 //! What the emulator says about an emitted kernel's order and time, and what that is worth: every flag, barrier and
 //! slot taken away in turn, the order of completion drawn at random, times with and without data.
 
+#![allow(
+    clippy::print_stdout,
+    reason = "the tables are what these tests are for"
+)]
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
 use fa_emulator::experiment::{self, Experiment, Fault, Observed};
 use fa_emulator::report::{self, Finding, Severity};
@@ -443,4 +449,42 @@ fn long_launches_are_timed_without_data() {
     println!("{}", timeline.summary());
     println!("{:.0} TFLOPS (modelled)", flops / timeline.micros() / 1e6);
     assert!(timeline.cycles > timeline.launch_cycles);
+}
+
+/// Emulating 512 x 512 x 128 stays interactive, and the checks of order cost less than the emulation.
+#[test]
+fn emulation_is_quick() {
+    let source = fs_err::read_to_string(root().join("examples/plain.fa")).expect("an example");
+    let variant = variants("plain", &source).remove(0);
+    let runtime = Runtime::from_env().expect("a cache");
+    let kernel = runtime
+        .compile(&variant, &target("ascend910b"))
+        .expect("a kernel");
+    let seconds = |len: usize, hazards: bool| {
+        let shape = Shape {
+            batch: 1,
+            heads: 1,
+            kv_heads: 1,
+            q_len: len,
+            kv_len: len,
+        };
+        let case = Case::random(&variant, shape, 1, false);
+        let plan = Experiment {
+            hazards,
+            ..Experiment::default()
+        };
+        let once = |_| {
+            let start = Instant::now();
+            let launch = || kernel.run(&case.arguments()).map(drop);
+            let (outcome, _) = experiment::run(plan.clone(), launch);
+            outcome.expect("a clean launch");
+            start.elapsed().as_secs_f64()
+        };
+        (0..3).map(once).fold(f64::INFINITY, f64::min)
+    };
+    for len in [256, 512, 1024] {
+        let (plain, checked) = (seconds(len, false), seconds(len, true));
+        println!("{len} x {len}: {plain:.2} s, with checks of order {checked:.2} s");
+        assert!(len != 512 || checked < 5.0, "{checked} s");
+    }
 }

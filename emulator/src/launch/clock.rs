@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::launch::{Launch, Shared, State, can_run};
+use crate::launch::schedule::can_run;
+use crate::launch::{Launch, Shared, State};
 use crate::time::{self, Detail, Moment, Share};
 use crate::timeline::{CoreUse, Timeline};
 

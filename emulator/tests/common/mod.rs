@@ -122,6 +122,11 @@ impl Module {
     /// Launches a kernel and waits for it.
     pub(crate) fn launch(&self, kernel: &str, blocks: u32, args: &[Arg<'_>]) -> Outcome {
         set_up();
+        self.launch_as_set(kernel, blocks, args)
+    }
+
+    /// The same, with the options that are in force.
+    pub(crate) fn launch_as_set(&self, kernel: &str, blocks: u32, args: &[Arg<'_>]) -> Outcome {
         report::take_findings();
         let name = CString::new(kernel).expect("no zero bytes");
         let mut function = ptr::null_mut();
