@@ -1,7 +1,7 @@
 //! A plan's budget as a constant, and the assertion that it holds.
 
 use fa_codegen::budget::{Budget, Buffer, MemoryUse};
-use proc_macro2::TokenStream;
+use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
 /// The budget as an expression of type `Budget`.
@@ -21,7 +21,8 @@ pub(crate) fn constant(facade: &TokenStream, budget: &Budget) -> TokenStream {
 
 fn constant_memory(facade: &TokenStream, memory: &MemoryUse) -> TokenStream {
     let name = &memory.memory;
-    let (used, capacity) = (memory.used_bytes(), memory.capacity_bytes);
+    let [used, capacity] =
+        [memory.used_bytes(), memory.capacity_bytes].map(Literal::u64_unsuffixed);
     let buffers = memory
         .buffers
         .iter()
@@ -46,7 +47,8 @@ fn constant_buffer(facade: &TokenStream, buffer: &Buffer) -> TokenStream {
         offset_bytes,
         ..
     } = buffer;
-    let bytes = buffer.bytes();
+    let [copies, rows, cols] = [*copies, *rows, *cols].map(Literal::u32_unsuffixed);
+    let [offset_bytes, bytes] = [*offset_bytes, buffer.bytes()].map(Literal::u64_unsuffixed);
     quote! {
         #facade::BudgetBuffer {
             name: #name,
@@ -63,6 +65,7 @@ fn constant_buffer(facade: &TokenStream, buffer: &Buffer) -> TokenStream {
 /// One assertion per memory, on numbers that the constant holds.
 pub(crate) fn assertions(budget: &Budget, constant: &TokenStream) -> TokenStream {
     let assertions = budget.memories.iter().enumerate().map(|(index, memory)| {
+        let index = Literal::usize_unsuffixed(index);
         let message = format!("{} budget of {} exceeded", memory.memory, budget.target);
         quote! {
             ::core::assert!(

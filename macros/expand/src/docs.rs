@@ -29,7 +29,16 @@ pub(crate) fn module(read: &Read, built: &Built) -> String {
         lines.extend(budgets(emitted));
     }
     lines.extend(warnings(read, &built.warnings));
-    lines.join("\n")
+    attribute(&lines.join("\n"))
+}
+
+/// Text as the content of a doc attribute that reads like one written by hand: a space before each line.
+pub(crate) fn attribute(text: &str) -> String {
+    let spaced = text.lines().map(|line| match line {
+        "" => String::new(),
+        line => format!(" {line}"),
+    });
+    spaced.collect::<Vec<_>>().join("\n")
 }
 
 fn summary(variant: &Variant) -> String {

@@ -42,7 +42,7 @@ pub fn module_around_file(file: &FileModule<'_>) -> Result<TokenStream, Vec<Diag
             Ok(name) => name,
             Err(error) => return Ok(error.into_compile_error()),
         },
-        docs: format!("Attention `{name}`, written by a build script."),
+        docs: format!(" Attention `{name}`, written by a build script."),
         source: quote!(#text),
         defines: file.defines.to_vec(),
         fields: false,

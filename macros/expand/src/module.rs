@@ -148,7 +148,7 @@ pub(crate) fn module(frame: &Frame<'_>, built: &Built) -> TokenStream {
 /// The Ascend C of a variant.
 fn ascend(emitted: &Emitted) -> TokenStream {
     let target = &emitted.plan.budget().target;
-    let docs = format!("The Ascend C kernel for `{target}`.");
+    let docs = docs::attribute(&format!("The Ascend C kernel for `{target}`."));
     let (first, rest) = emitted.files.split_first().expect("a kernel is rendered");
     let text = raw_literal(&first.text);
     let path = &first.path;
@@ -170,7 +170,7 @@ fn budgets(facade: &TokenStream, built: &Built) -> TokenStream {
     let constants = named.into_iter().map(|(name, emitted)| {
         let budget = emitted.plan.budget();
         let docs = format!(
-            "Memories of `{}` and what the kernel places in them.",
+            " Memories of `{}` and what the kernel places in them.",
             budget.target
         );
         let value = budget::constant(facade, budget);
@@ -213,7 +213,7 @@ fn inputs(frame: &Frame<'_>, variant: &Variant) -> Result<Inputs, Error> {
             name: rust_name(&tensor.name, next_span())?,
             text: tensor.name.clone(),
             ty: quote!(#facade::View<'a, #element>),
-            docs: docs::tensor(tensor),
+            docs: docs::attribute(&docs::tensor(tensor)),
             setter: method("tensor"),
             named: true,
         });
@@ -229,7 +229,7 @@ fn inputs(frame: &Frame<'_>, variant: &Variant) -> Result<Inputs, Error> {
             } else {
                 scalar
             },
-            docs: docs::param(param),
+            docs: docs::attribute(&docs::param(param)),
             setter: method(if optional { "optional_param" } else { "param" }),
             named: true,
         });
@@ -239,7 +239,7 @@ fn inputs(frame: &Frame<'_>, variant: &Variant) -> Result<Inputs, Error> {
             name: method("packed"),
             text: String::new(),
             ty: quote!(#facade::PackedLengths),
-            docs: "Prefix sums of the lengths of the packed sequences.".to_owned(),
+            docs: " Prefix sums of the lengths of the packed sequences.".to_owned(),
             setter: method("packed"),
             named: false,
         });
@@ -382,8 +382,9 @@ fn entry(frame: &Frame<'_>, built: &Built) -> TokenStream {
     let Frame { facade, fields, .. } = frame;
     let plan = &built.cpu.plan;
     let symbol = Ident::new(plan.symbol(), Span::call_site());
-    let (name, block_q) = (&built.variant.name.value, plan.tile().block_q);
-    let max_len = plan.limits().max_len;
+    let name = &built.variant.name.value;
+    let block_q = Literal::u32_unsuffixed(plan.tile().block_q);
+    let max_len = Literal::u32_unsuffixed(plan.limits().max_len);
     let defines = frame
         .defines
         .iter()
