@@ -38,7 +38,7 @@ impl Chooser<'_> {
     ///
     /// # Errors
     /// FA101 where no arrangement fits.
-    pub(super) fn choose(&self, tile: &TileSpec) -> Result<Choice, Diagnostic> {
+    pub(super) fn choose(&self, tile: &TileSpec) -> Result<Choice, Box<Diagnostic>> {
         let written = |value: Option<Spanned<u32>>| value.map(|value| value.value);
         let stages = written(tile.stages).unwrap_or(AUTO_STAGES);
         let all_q = written(tile.block_q).map_or(AUTO_BLOCK_Q.to_vec(), |value| vec![value]);
@@ -56,7 +56,7 @@ impl Chooser<'_> {
             *all_q.last().expect("never empty"),
             *all_kv.last().expect("never empty"),
         );
-        Err(self.does_not_fit(tile, smallest, stages))
+        Err(Box::new(self.does_not_fit(tile, smallest, stages)))
     }
 
     /// The best arrangement of one tile: as many rows at a time as fit, two slots of everything if possible.

@@ -69,7 +69,7 @@ pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnosti
     let loads = lower::loads::plan_loads(&mut exprs, variant, &[variant.score, variant.mask])
         .map_err(|refused| support::unloadable(variant, &variant.exprs, &target.name, &refused))?;
     let max_len = support::length_limit(variant, &exprs, &loads, &target.name)
-        .map_err(|error| vec![error])?;
+        .map_err(|error| vec![*error])?;
     let names = Names::new(variant);
     if let Some(sink) = variant.sink
         && !ScalarPrinter::new(&exprs, &names).prints(sink.value)
@@ -92,7 +92,7 @@ pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnosti
         budget,
     } = chooser
         .choose(&schedule.tile)
-        .map_err(|error| vec![error])?;
+        .map_err(|error| vec![*error])?;
     let warnings = warnings(variant, target, &arrangement, facts.lanes);
     let plan = Plan {
         symbol: format!("fa_{}_forward", variant.name.value),

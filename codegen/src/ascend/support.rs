@@ -122,19 +122,18 @@ pub(super) fn length_limit(
     exprs: &Exprs,
     loads: &BTreeMap<ExprId, LoadPlan>,
     target: &str,
-) -> Result<u32, Diagnostic> {
+) -> Result<u32, Box<Diagnostic>> {
     exact_length(variant, exprs, &[variant.score, variant.mask], loads).map_err(|id| {
         let text = describe(variant, exprs, id);
         let message = format!(
             "`{text}` can pass 2^24 = 16777216, beyond which `{target}` vector code is not exact"
         );
         let help = "reduce its parts first, as in `(q_pos % 64) * 64 + kv_pos % 64`";
-        Diagnostic::error(Code(203), message, help).at(
-            variant
-                .mask_span
-                .or(variant.score_span)
-                .unwrap_or(variant.name.span),
-            "computed here, in fp32 on the vector unit",
-        )
+        let place = variant
+            .mask_span
+            .or(variant.score_span)
+            .unwrap_or(variant.name.span);
+        let label = "computed here, in fp32 on the vector unit";
+        Box::new(Diagnostic::error(Code(203), message, help).at(place, label))
     })
 }

@@ -38,7 +38,7 @@ impl Lowering<'_> {
     fn spread_over(&mut self, space: Space, value: Value) -> Arg {
         match value {
             Value::Scalar(text) => self.program(space).push(Op::Fill(text), Vec::new()),
-            value => match self.arg(space, value) {
+            value @ Value::Vector(..) => match self.arg(space, value) {
                 outer @ Arg::Outer(..) => self.program(space).push(Op::Spread, vec![outer]),
                 own => own,
             },
