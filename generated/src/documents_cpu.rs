@@ -53,6 +53,14 @@ const K_COLS: usize = 64;
 const V_COLS: usize = 64;
 /// Elements that are worked on side by side.
 const LANES: usize = 16;
+/// Bytes of a line of the cache.
+const CACHE_LINE_BYTES: usize = 64;
+/// Parts of a tile that are read in turn: memory gives more to several streams.
+const STREAMS: usize = 4;
+/// Query rows that are multiplied with one key of each stream.
+const DOT_ROWS: usize = LANES / STREAMS;
+/// Rows that a stream is asked for ahead of its use.
+const AHEAD: i32 = 8;
 /// Pointers of a launch.
 const POINTERS: usize = 6;
 /// Score of a unit product.
@@ -257,6 +265,15 @@ impl<T: Element> View<'_, T> {
             T::widen::<L>(&self.elements[start..start + row.len()], row);
         } else {
             self.read_run(index, 3, row);
+        }
+    }
+
+    /// Asks for a row of the last axis ahead of its use. Where it is no row of the tensor, nothing happens.
+    #[inline(always)]
+    fn prefetch_row<L: Level>(&self, index: [i32; 3], elems: usize) {
+        let start = self.elements.as_ptr().wrapping_add(self.offset(index));
+        for place in (0..elems).step_by(CACHE_LINE_BYTES / size_of::<T>()) {
+            L::prefetch(start.wrapping_add(place).cast());
         }
     }
 
@@ -616,6 +633,9 @@ trait Level {
     /// Lanes to memory.
     fn store(vector: Self::Vector, lanes: &mut Lanes);
 
+    /// Asks for a line of the cache; any address is harmless.
+    fn prefetch(address: *const i8);
+
     /// Rows to columns.
     fn transpose(rows: [Self::Vector; LANES]) -> [Self::Vector; LANES];
 
@@ -692,6 +712,12 @@ impl Level for Avx512 {
     fn store(vector: __m512, lanes: &mut Lanes) {
         // SAFETY: as above; the lanes fill a register.
         unsafe { _mm512_storeu_ps(lanes.as_mut_ptr(), vector) }
+    }
+
+    #[inline(always)]
+    fn prefetch(address: *const i8) {
+        // SAFETY: a prefetch reads nothing that a program could see.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address) }
     }
 
     #[inline(always)]
@@ -845,6 +871,12 @@ impl Level for Avx2 {
     }
 
     #[inline(always)]
+    fn prefetch(address: *const i8) {
+        // SAFETY: a prefetch reads nothing that a program could see.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address) }
+    }
+
+    #[inline(always)]
     fn transpose(rows: [[__m256; 2]; LANES]) -> [[__m256; 2]; LANES] {
         let mut columns = rows;
         for (high_rows, high_columns) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
@@ -971,6 +1003,9 @@ impl Level for Portable {
     fn store(vector: Lanes, lanes: &mut Lanes) {
         *lanes = vector;
     }
+
+    #[inline(always)]
+    fn prefetch(_address: *const i8) {}
 
     #[inline(always)]
     fn transpose(rows: [Lanes; LANES]) -> [Lanes; LANES] {
@@ -1202,28 +1237,61 @@ fn visible_columns(task: &Task, tile: &KeyTile) -> Range<usize> {
     first - first % LANES..last.next_multiple_of(LANES)
 }
 
-/// a . b
+/// Products of some queries with one key of each stream, query by query.
 #[inline(always)]
-fn dot<L: Level>(a: &[f32; K_COLS], b: &[f32; K_COLS]) -> f32 {
-    let (a_chunks, b_chunks) = (a.as_chunks().0, b.as_chunks().0);
-    let mut sums = L::splat(0.0);
-    for (a, b) in a_chunks.iter().zip(b_chunks) {
-        sums = L::fused_lanes(L::load(a), L::load(b), sums);
+fn dots<L: Level>(queries: &[[f32; K_COLS]; DOT_ROWS], keys: &[[f32; K_COLS]; STREAMS]) -> Lanes {
+    let mut sums = [L::splat(0.0); DOT_ROWS * STREAMS];
+    for part in 0..K_COLS / LANES {
+        for (query, sums) in queries.iter().zip(sums.as_chunks_mut::<STREAMS>().0) {
+            let query = L::load(&query.as_chunks().0[part]);
+            for (sum, key) in sums.iter_mut().zip(keys) {
+                *sum = L::fused_lanes(query, L::load(&key.as_chunks().0[part]), *sum);
+            }
+        }
     }
-    let mut lanes = [0.0; LANES];
-    L::store(sums, &mut lanes);
-    total(lanes)
+    // The lanes of all sums are added up side by side.
+    let columns = L::transpose(sums);
+    let mut totals = [L::splat(0.0); 4];
+    for columns in columns.as_chunks::<4>().0 {
+        for (total, column) in totals.iter_mut().zip(columns) {
+            *total = L::fused_lanes(*column, L::splat(1.0), *total);
+        }
+    }
+    let [mut first, second, mut third, fourth] = totals;
+    first = L::fused_lanes(second, L::splat(1.0), first);
+    third = L::fused_lanes(fourth, L::splat(1.0), third);
+    let mut products = [0.0; LANES];
+    L::store(L::fused_lanes(third, L::splat(1.0), first), &mut products);
+    products
 }
 
-/// S = Q K^T * scale for one key tile and few rows, for which packing the keys does not pay.
+/// S = Q K^T * scale for one key tile and few rows, for which packing the keys does not pay. The values
+/// of the tile are asked for meanwhile.
 #[inline(always)]
 fn compute_few_scores<L: Level>(task: &Task, tile: &KeyTile, rows: usize, scratch: &mut Scratch) {
-    let key = &mut scratch.key_rows[0];
-    for (kv_idx, column) in (tile.first..).zip(0..tile.cols) {
-        let k = &task.problem.k;
-        k.read_row::<L>([task.b, task.kv_h, kv_idx], &mut key[..HEAD_DIM]);
-        for (query, scores) in scratch.q_tile[..rows].iter().zip(&mut scratch.s_tile) {
-            scores[column] = dot::<L>(query, key);
+    let Task { b, kv_h, .. } = *task;
+    let (k, v) = (&task.problem.k, &task.problem.v);
+    let share = tile.cols.div_ceil(STREAMS);
+    let keys = scratch.key_rows.first_chunk_mut::<STREAMS>();
+    let keys = keys.expect("there are more rows than streams");
+    for step in 0..share {
+        let columns: [usize; STREAMS] =
+            array::from_fn(|stream| (stream * share + step).min(tile.cols - 1));
+        for (key, column) in keys.iter_mut().zip(columns) {
+            let kv_idx = tile.first + column as i32;
+            k.prefetch_row::<L>([b, kv_h, kv_idx + AHEAD], HEAD_DIM);
+            k.read_row::<L>([b, kv_h, kv_idx], &mut key[..HEAD_DIM]);
+            v.prefetch_row::<L>([b, kv_h, kv_idx], V_HEAD_DIM);
+        }
+        let queries = scratch.q_tile.as_chunks().0;
+        let scores = scratch.s_tile.as_chunks_mut::<DOT_ROWS>().0;
+        for (queries, scores) in queries.iter().zip(scores).take(rows.div_ceil(DOT_ROWS)) {
+            let products = dots::<L>(queries, keys);
+            for (scores, products) in scores.iter_mut().zip(products.as_chunks::<STREAMS>().0) {
+                for (column, product) in columns.iter().zip(products) {
+                    scores[*column] = *product;
+                }
+            }
         }
     }
 }
@@ -1324,23 +1392,35 @@ fn update_softmax<L: Level, const MARK: bool>(
 fn load_values<L: Level>(task: &Task, tile: &KeyTile, values: &mut ValueTile) -> bool {
     let mut row = [0.0; V_COLS];
     // A finite number times 0 is 0, any other is NaN.
-    let mut zeros = [0.0; LANES];
-    for key in 0..tile.cols.next_multiple_of(LANES) {
+    let mut zeros = L::splat(0.0);
+    let share = tile.cols.div_ceil(LANES) * LANES / STREAMS;
+    for place in 0..share * STREAMS {
+        let key = place % STREAMS * share + place / STREAMS;
         if key < tile.cols {
-            let kv_idx = tile.first + key as i32;
-            let v = &task.problem.v;
-            v.read_row::<L>([task.b, task.kv_h, kv_idx], &mut row[..V_HEAD_DIM]);
+            let index = [task.b, task.kv_h, tile.first + key as i32];
+            let row = &mut row[..V_HEAD_DIM];
+            task.problem.v.read_row::<L>(index, row);
         } else {
             row.fill(0.0);
         }
         for (vector, lanes) in row.as_chunks::<LANES>().0.iter().enumerate() {
-            for (zero, value) in zeros.iter_mut().zip(lanes) {
-                *zero = L::fused(*value, 0.0, *zero);
-            }
+            zeros = L::fused_lanes(L::load(lanes), L::splat(0.0), zeros);
             values[L::value_place(key, vector)] = *lanes;
         }
     }
-    total(zeros) == 0.0
+    let mut lanes = [0.0; LANES];
+    L::store(zeros, &mut lanes);
+    total(lanes) == 0.0
+}
+
+/// Asks for keys and values ahead of their use.
+#[inline(always)]
+fn prefetch_rows<L: Level>(task: &Task, kv_indices: Range<i32>) {
+    for kv_idx in kv_indices {
+        let index = [task.b, task.kv_h, kv_idx];
+        task.problem.k.prefetch_row::<L>(index, HEAD_DIM);
+        task.problem.v.prefetch_row::<L>(index, V_HEAD_DIM);
+    }
 }
 
 /// O = O * rescale + P V for one key tile and a strip of rows, over the keys that each group of rows sees.
@@ -1503,7 +1583,12 @@ fn attend<L: Level>(task: &Task, scratch: &mut Scratch) {
         pack_keys::<L>(task, tile, scratch);
         tile.finite = load_values::<L>(task, tile, &mut scratch.value_tile);
         load_columns(task, tile, &mut scratch.columns);
+        // Rows of the next tile come into the cache while this one is worked on.
+        let ahead = (BLOCK_KV * STRIP).div_ceil(task.rows) as i32;
+        let mut next = tile.first + BLOCK_KV as i32;
         for first in (0..task.rows).step_by(STRIP) {
+            prefetch_rows::<L>(task, next..(next + ahead).min(keys.end));
+            next += ahead;
             fold_strip::<L>(task, tile, first, scratch);
         }
     }

@@ -3,7 +3,7 @@
 use super::Plan;
 use super::functions::Emitted;
 use super::launch::fixed_sizes;
-use super::layout::{ALIGNMENT, FEW_ROWS, LANES, ROWS, STRIP};
+use super::layout::{AHEAD_ROWS, ALIGNMENT, FEW_ROWS, LANES, ROWS, STREAMS, STRIP};
 use super::view::{BufferView, Constant};
 use crate::budget::Buffer;
 
@@ -41,6 +41,31 @@ pub(super) fn constants(plan: &Plan, emitted: &Emitted) -> Vec<Constant> {
         blocking.v_cols,
     );
     size("Elements that are worked on side by side.", "LANES", LANES);
+    size(
+        "Bytes of a line of the cache.",
+        "CACHE_LINE_BYTES",
+        ALIGNMENT,
+    );
+    size(
+        "Parts of a tile that are read in turn: memory gives more to several streams.",
+        "STREAMS",
+        STREAMS,
+    );
+    list.push(constant(
+        "Query rows that are multiplied with one key of each stream.",
+        "DOT_ROWS",
+        "usize",
+        "LANES / STREAMS",
+    ));
+    list.push(constant(
+        "Rows that a stream is asked for ahead of its use.",
+        "AHEAD",
+        "i32",
+        &AHEAD_ROWS.to_string(),
+    ));
+    let mut size = |role: &str, name: &str, value: u32| {
+        list.push(constant(role, name, "usize", &value.to_string()));
+    };
     let pointers = 5 + u32::try_from(variant.tensors.len()).expect("few tensors");
     size("Pointers of a launch.", "POINTERS", pointers);
     for fixed in fixed_sizes(variant) {

@@ -19,6 +19,10 @@ pub(super) const ROWS: u32 = 6;
 pub(super) const STRIP: u32 = 24;
 /// Up to so many query rows are multiplied with keys as they lie; packing keys pays for more rows only.
 pub(super) const FEW_ROWS: u32 = 8;
+/// Streams of memory that keys and values are read in.
+pub(super) const STREAMS: u32 = 4;
+/// Rows that each stream is asked for ahead of their use.
+pub(super) const AHEAD_ROWS: u32 = 8;
 /// Elements of the widest vector register.
 pub(super) const LANES: u32 = 16;
 /// Scratch starts at, and its buffers are multiples of, this many bytes: the widest vector register.
