@@ -320,6 +320,7 @@ impl<'v> Emitter<'v> {
             weigh_call: format!("weigh::<L>({});", weigh_args.join(", ")),
             strip_signature: text::signature("fn fold_strip<L: Level>", &strip, ""),
             strip_call: format!("fold_strip::<L>({});", strip_args.join(", ")),
+            column_task: column_call.iter().any(|line| line.contains("task,")),
             column_call,
             row_calls,
         }

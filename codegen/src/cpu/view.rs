@@ -318,6 +318,8 @@ pub(super) struct FoldView {
     pub(super) strip_call: String,
     /// The call that computes values per key column.
     pub(super) column_call: Vec<String>,
+    /// Whether that call names the task.
+    pub(super) column_task: bool,
     /// The calls that apply score and mask to a row.
     pub(super) row_calls: Vec<String>,
 }
