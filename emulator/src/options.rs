@@ -11,6 +11,8 @@ pub struct Options {
     pub target: Target,
     /// Errors after which a launch stops looking for more.
     pub max_errors: usize,
+    /// Instructions after which a core is taken to run for ever.
+    pub max_steps: u64,
     /// Whether accesses that nothing orders are reported (environment: `FA_EMU_HAZARDS=0` turns it off).
     pub hazards: bool,
     /// Whether the compiler is taken to insert the barriers between dependent vector instructions and the events
@@ -43,6 +45,9 @@ pub enum OptionsError {
 
 /// Errors kept per launch unless the caller says otherwise.
 const DEFAULT_MAX_ERRORS: usize = 20;
+
+/// Instructions of one core: minutes of nothing but flags, hours of work.
+const DEFAULT_MAX_STEPS: u64 = 1_000_000_000;
 
 /// Name of the environment variable that picks the chip.
 const TARGET_VARIABLE: &str = "FA_EMU_TARGET";
@@ -83,6 +88,7 @@ impl Options {
         Ok(Options {
             target,
             max_errors: DEFAULT_MAX_ERRORS,
+            max_steps: DEFAULT_MAX_STEPS,
             hazards: switch(HAZARDS_VARIABLE).unwrap_or(true),
             auto_sync: switch(AUTO_SYNC_VARIABLE).unwrap_or(false),
         })

@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use common::{Arg, Buffer, Module, Outcome, scalar, sync_address};
 use fa_emulator::report::Finding;
 
@@ -31,6 +33,13 @@ const CUBE: &[Case] = &[
     (6, "// waw-fix", "race-waw", "PipeBarrier<PIPE_FIX>"),
 ];
 
+/// Options are the process's: one test at a time.
+static ONE: Mutex<()> = Mutex::new(());
+
+fn one_at_a_time() -> MutexGuard<'static, ()> {
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Order is the kernel's own business here.
 fn strict() {
     common::set_up();
@@ -48,6 +57,7 @@ fn expect(outcome: &Outcome, (_, marker, kind, remedy): Case) -> &Finding {
 
 #[test]
 fn missing_orders() {
+    let _one = one_at_a_time();
     strict();
     let module = Module::compile(FILE);
     let x = Buffer::from(&[1.0f32; 4096]);
@@ -147,4 +157,39 @@ fn trusting(module: &Module, x: &Buffer, z: &Buffer) {
         let args = [Arg::Buffer(x), Arg::Buffer(z), scalar(bits)];
         module.launch_as_set("order_vector", 1, &args).ok();
     }
+}
+
+#[test]
+fn five_mistakes_in_one_run() {
+    let _one = one_at_a_time();
+    strict();
+    let module = Module::compile(FILE);
+    let x = Buffer::from(&[1.0f32; 4096]);
+    let z = Buffer::from(&[0.0f32; 4096]);
+    let outcome = module.launch_as_set("planted", 1, &[Arg::Buffer(&x), Arg::Buffer(&z)]);
+    for (kind, marker) in [
+        ("race-raw", "// planted-race"),
+        ("overlap", "// planted-overlap"),
+        ("misaligned", "// planted-misalignment"),
+        ("uninitialised", "// planted-uninitialised"),
+        ("leftover-flag", "// planted-lost-flag"),
+    ] {
+        outcome.finds(kind, FILE, marker);
+    }
+    assert_eq!(outcome.findings.len(), 5, "{:#?}", outcome.findings);
+}
+
+#[test]
+fn an_endless_kernel_is_stopped() {
+    let _one = one_at_a_time();
+    strict();
+    let module = Module::compile(FILE);
+    let x = Buffer::from(&[1.0f32; 8]);
+    fa_emulator::set_options(fa_emulator::Options {
+        max_steps: 10_000,
+        ..fa_emulator::Options::default()
+    });
+    let outcome = module.launch_as_set("endless", 1, &[Arg::Buffer(&x)]);
+    strict();
+    outcome.finds("step-limit", FILE, "// endless");
 }

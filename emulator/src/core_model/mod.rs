@@ -132,6 +132,10 @@ impl Core {
             self.refuse(Pipe::S, loc, unsupported(&loc));
             return 0;
         };
+        if self.seq >= self.shared.options.max_steps {
+            self.refuse(Pipe::S, loc, endless(self.seq));
+            self.abort();
+        }
         match self.dispatch(code, record, loc) {
             Ok(value) => value,
             Err(refusal) => {
@@ -353,6 +357,14 @@ impl Core {
             }
         }
     }
+}
+
+fn endless(steps: u64) -> Refusal {
+    Refusal::new(
+        "step-limit",
+        format!("the core has issued {steps} instructions and goes on"),
+        "end the loop, or raise `max_steps` for a kernel that is meant to run this long",
+    )
 }
 
 fn unsupported(loc: &Loc) -> Refusal {
