@@ -25,6 +25,7 @@ const HEADS: usize = 2;
 struct Bench {
     kernel: Kernel,
     cases: Vec<Case>,
+    workspace_word: usize,
     lines: Vec<String>,
 }
 
@@ -54,6 +55,7 @@ impl Bench {
         let text = fs_err::read_to_string(golden).expect("a golden kernel");
         Bench {
             cases: shapes.iter().map(case).collect(),
+            workspace_word: WORKSPACE_WORD + variant.tensors.len(),
             kernel,
             lines: text.lines().map(str::to_owned).collect(),
         }
@@ -211,14 +213,14 @@ fn shared_slots(bench: &Bench) -> Vec<(String, Fault)> {
     ] {
         faults.push((
             name.to_owned(),
-            slot("GM", WORKSPACE_WORD, at, align(bytes)),
+            slot("GM", bench.workspace_word, at, align(bytes)),
         ));
         at += stages * align(bytes);
     }
     faults
 }
 
-/// The workspace among the kernel's arguments: after the flag area, Q, K, V, O and LSE.
+/// The workspace among the kernel's arguments: after the flag area, Q, K, V, O, LSE and captured tensors.
 const WORKSPACE_WORD: usize = 6;
 
 fn slot(memory: &'static str, argument: usize, at: usize, bytes: usize) -> Fault {
