@@ -8,7 +8,8 @@ use fa_targets::Target;
 use fa_tests::{files_below, root};
 
 /// Folders with sources of our own.
-const CRATES: [&str; 11] = [
+const CRATES: [&str; 12] = [
+    "benches",
     "dsl",
     "targets",
     "codegen",
@@ -24,7 +25,8 @@ const CRATES: [&str; 11] = [
 
 /// Crates of the workspace that each one may import, by the arrows of the architecture page. Development
 /// dependencies are free.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 13] = [
+    ("benches", &["fa-dsl", "fa-runtime", "fa-targets"]),
     ("dsl", &[]),
     ("targets", &[]),
     ("codegen", &["fa-dsl", "fa-targets"]),
