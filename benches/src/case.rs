@@ -138,7 +138,7 @@ fn dtype_of(word: &str) -> Result<Dtype> {
 mod tests {
     use super::*;
 
-    const LINE: &str = "1 8 2 64 64 128 causal 0 bf16 fwd 2 /tmp/x";
+    const LINE: &str = "1 8 2 64 64 128 causal 0 bf16 fwd 2 folder";
 
     fn parse(line: &str) -> Result<Case> {
         Case::parse(&line.split_whitespace().collect::<Vec<_>>())
