@@ -1,5 +1,10 @@
 //! Variants that the build script of this package wrote, and what a program does with them.
 
+#![allow(
+    clippy::undocumented_unsafe_blocks,
+    reason = "the included file is printed from tokens, which hold no comments"
+)]
+
 fa::include_attention!("local");
 
 /// The Ascend C of the variant, as it was written to the output folder.
