@@ -155,7 +155,7 @@ fn explain_draws_the_mask() {
     let tiles = &plan["mask_tiles"];
     let number = |key: &str| tiles[key].as_u64().expect("a count");
     let total = number("full") + number("partial") + number("empty");
-    let side = |key: &str| 1024 / plan["tile"][key].as_u64().expect("a block");
+    let side = |key: &str| 1024_u64.div_ceil(plan["tile"][key].as_u64().expect("a block"));
     assert_eq!(total, side("block_q") * side("block_kv"));
     assert!(number("empty") > 0 && number("full") > 0);
     let text = folder.run(&["explain", "two.fa", "--q-len", "64", "--kv-len", "64"]);

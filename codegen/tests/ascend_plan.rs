@@ -165,8 +165,8 @@ fn what_the_backend_lacks_is_refused_by_name() {
         ("paged { page_size = 128; }", "`paged`"),
         ("split_kv = 4;", "`split_kv = 4`"),
         (
-            "tensor bias: fp32[h, q_len, kv_len]; score = score + bias[h, q_idx, kv_idx];",
-            "captured tensor indexed by rows",
+            "tensor t: fp32[q_len + kv_len]; score = score + t[q_pos - kv_pos + q_len];",
+            "captured tensor looked up along a dimension",
         ),
     ] {
         let errors =
