@@ -273,6 +273,34 @@ pub struct Tensor {
     pub span: Span,
 }
 
+/// Where a captured tensor has the packed axis: `b` and a length that follows it, one axis in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PackedAxis {
+    /// The declared dimension `b`.
+    pub batch: usize,
+    /// The declared dimension of rows, counted within their sequence.
+    pub rows: usize,
+    /// What the rows are: `QLen` or `KvLen`.
+    pub size: Size,
+}
+
+impl Tensor {
+    /// The packed axis under `tnd`; `None` for other layouts and for tensors without rows.
+    pub fn packed_axis(&self, layout: Layout) -> Option<PackedAxis> {
+        if layout != Layout::Tnd {
+            return None;
+        }
+        let is = |dim: &Dim, size: Size| dim.sizes == [size] && dim.constant == 0;
+        (1..self.dims.len()).find_map(|rows| {
+            let size = [Size::QLen, Size::KvLen]
+                .into_iter()
+                .find(|size| is(&self.dims[rows], *size))?;
+            let batch = rows - 1;
+            is(&self.dims[batch], Size::B).then_some(PackedAxis { batch, rows, size })
+        })
+    }
+}
+
 /// The `tile` block, as far as it is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TileSpec {

@@ -3,6 +3,11 @@
 //! The block is a [`Launch`], then one `i64[4]` of strides per captured tensor (declaration order, dimensions
 //! outermost first, stride 0 for a broadcast dimension, unused ones 0), then one 4-byte word per parameter
 //! (declaration order), padded to 8 bytes.
+//!
+//! The pointers are `q, k, v, out, lse`, then the captured tensors. Where sequences are packed, `cu_q` and `cu_kv`
+//! follow `lse`: `int32[batch + 1]`, the first row of each sequence and the total. Lengths are then those of the
+//! longest sequence, strides by sequence are 0, and a captured tensor whose `b` and length are the packed axis has
+//! stride 0 for `b`.
 
 use std::ffi::c_void;
 
@@ -24,9 +29,9 @@ pub struct Launch {
     pub heads: i64,
     /// Key/value heads.
     pub kv_heads: i64,
-    /// Query rows.
+    /// Query rows; of the longest sequence where they are packed.
     pub q_len: i64,
-    /// Key rows.
+    /// Key rows, likewise.
     pub kv_len: i64,
     /// Of q, by batch, head, row, column.
     pub q_stride: [i64; 4],
@@ -51,7 +56,7 @@ pub const LAUNCH_BYTES: usize = 208;
 const _: () = assert!(size_of::<Launch>() == LAUNCH_BYTES);
 const _: () = assert!(align_of::<Launch>() == 8);
 
-/// Entry of a CPU kernel: the block, `[q, k, v, out, lse, captured...]`, and a range of tasks. Returns 0.
+/// Entry of a CPU kernel: the block, `[q, k, v, out, lse, (cu_q, cu_kv,) captured...]`, and a range of tasks. Returns 0.
 pub type CpuEntry = unsafe extern "C" fn(
     launch: *const Launch,
     pointers: *const *mut c_void,

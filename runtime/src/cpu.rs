@@ -6,13 +6,14 @@ use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
 use fa_codegen::GeneratedFile;
+use fa_dsl::variant::Variant;
 use libloading::Library;
 use rayon::prelude::*;
 
 use crate::abi::{CpuEntry, MAX_RANK};
 use crate::cache::{Cache, Key, KeyParts};
 use crate::error::{Error, Result};
-use crate::launch::{Checked, Outputs, four, logical_strides};
+use crate::launch::{Checked, Outputs, declared_strides, four, logical_strides, lse_strides};
 use crate::program;
 use crate::view::TensorView;
 
@@ -162,8 +163,7 @@ unsafe impl Sync for Pointers {}
 /// What a launch hands over, already checked.
 pub(crate) struct CpuLaunch<'l, 'a> {
     pub(crate) checked: &'l Checked<'a>,
-    pub(crate) layout: fa_dsl::variant::Layout,
-    pub(crate) v_head_dim: u32,
+    pub(crate) variant: &'l Variant,
     pub(crate) block_q: u32,
 }
 
@@ -177,17 +177,25 @@ impl CpuKernel {
     ) -> Result<()> {
         let checked = launch.checked;
         let sizes = checked.sizes;
-        let blocks = sizes.q_len.div_ceil(launch.block_q as usize);
+        let (q_len, _) = checked.longest();
+        let blocks = q_len.div_ceil(launch.block_q as usize);
         let tasks = sizes.batch * sizes.heads * blocks;
         if tasks == 0 {
             return Ok(());
         }
         let strides = checked.inputs.each_ref().map(|view| four(view.strides()));
-        let out_stride = logical_strides(launch.layout, &outputs.out.as_view(), launch.v_head_dim);
-        let lse_stride = <[i64; 3]>::try_from(outputs.lse.as_view().strides())
-            .expect("the shape of `lse` has been checked");
-        let captured: Vec<[i64; MAX_RANK]> =
-            checked.captured.iter().map(broadcast_strides).collect();
+        let variant = launch.variant;
+        let out = outputs.out.as_view();
+        let out_stride = logical_strides(variant.layout, &out, variant.v_head_dim);
+        let lse_stride = lse_strides(&outputs.lse.as_view());
+        let captured: Vec<[i64; MAX_RANK]> = variant
+            .tensors
+            .iter()
+            .zip(&checked.captured)
+            .map(|(declared, view)| {
+                declared_strides(variant, declared, view.shape(), view.strides())
+            })
+            .collect();
         let [q, k, v] = strides;
         let block = checked.block([q, k, v, out_stride], lse_stride, &captured);
         let inputs = checked.inputs.iter().map(TensorView::as_ptr);
@@ -195,10 +203,13 @@ impl CpuKernel {
             outputs.out.as_mut_ptr().cast_const(),
             outputs.lse.as_mut_ptr().cast_const(),
         ];
+        let cumulative = checked.cumulative();
+        let packed = cumulative.iter().map(|rows| rows.as_ptr().cast::<u8>());
         let captured = checked.captured.iter().map(TensorView::as_ptr);
         let pointers = Pointers(
             inputs
                 .chain(results)
+                .chain(packed)
                 .chain(captured)
                 .map(|pointer| pointer.cast_mut().cast())
                 .collect(),
@@ -235,15 +246,4 @@ impl CpuKernel {
             code,
         })
     }
-}
-
-/// Strides of a captured tensor as the block has them: 0 for dimensions of size 1 and for absent ones.
-pub(crate) fn broadcast_strides(view: &TensorView<'_>) -> [i64; MAX_RANK] {
-    let mut strides = [0; MAX_RANK];
-    for (axis, size) in view.shape().iter().enumerate() {
-        if *size != 1 {
-            strides[axis] = view.strides()[axis];
-        }
-    }
-    strides
 }

@@ -348,11 +348,10 @@ impl Kernel {
         })
     }
 
-    fn cpu_launch<'l, 'a>(&self, plan: &Plan, checked: &'l Checked<'a>) -> CpuLaunch<'l, 'a> {
+    fn cpu_launch<'l, 'a>(&'l self, plan: &Plan, checked: &'l Checked<'a>) -> CpuLaunch<'l, 'a> {
         CpuLaunch {
             checked,
-            layout: self.variant.layout,
-            v_head_dim: self.variant.v_head_dim,
+            variant: &self.variant,
             block_q: plan.tile().block_q,
         }
     }

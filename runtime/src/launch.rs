@@ -16,6 +16,7 @@ use crate::abi::{Block, Launch, MAX_RANK};
 use crate::error::{Error, Result};
 use crate::view::{TensorView, TensorViewMut};
 
+pub(crate) use captured::declared_strides;
 pub(crate) use check::logical_strides;
 pub use params::parse_param;
 
@@ -158,6 +159,14 @@ impl Checked<'_> {
         strict::inputs(variant, self)
     }
 
+    /// The lengths of the longest sequence, query rows and key rows: what loops and blocks are counted by.
+    pub fn longest(&self) -> (usize, usize) {
+        match &self.packed {
+            Some(packed) => (longest(&packed.cu_q), longest(&packed.cu_kv)),
+            None => (self.sizes.q_len, self.sizes.kv_len),
+        }
+    }
+
     /// Notes about a legal launch, those that the variant silences left out.
     pub fn notes(&self, variant: &Variant) -> Vec<Diagnostic> {
         let mut notes = notes::windows(variant, self);
@@ -170,11 +179,28 @@ impl Checked<'_> {
     /// # Errors
     /// [`Error::Launch`] that names the limit.
     pub fn check_limit(&self, max_len: u32) -> Result<()> {
-        let faults: Vec<Diagnostic> = check::limits(self.sizes, max_len);
+        let (q_len, kv_len) = self.longest();
+        let longest = LaunchSizes {
+            q_len,
+            kv_len,
+            ..self.sizes
+        };
+        let faults: Vec<Diagnostic> = check::limits(longest, max_len);
         if faults.is_empty() {
             return Ok(());
         }
         Err(Error::Launch(faults))
+    }
+
+    /// Prefix sums of packed sequences as kernels read them: for queries, then for keys. Empty for other layouts.
+    pub(crate) fn cumulative(&self) -> Vec<Vec<i32>> {
+        let Some(packed) = &self.packed else {
+            return Vec::new();
+        };
+        let narrow = |row: &i64| i32::try_from(*row).expect("checked totals fit 32 bits");
+        [&packed.cu_q, &packed.cu_kv]
+            .map(|cumulative| cumulative.iter().map(narrow).collect())
+            .to_vec()
     }
 
     /// The block of bytes that kernels read, for views whose strides these are.
@@ -187,12 +213,13 @@ impl Checked<'_> {
         let [q_stride, k_stride, v_stride, out_stride] = strides;
         let size = |size: usize| i64::try_from(size).expect("checked sizes fit 63 bits");
         let seed = self.training.unwrap_or_default();
+        let (q_len, kv_len) = self.longest();
         let launch = Launch {
             batch: size(self.sizes.batch),
             heads: size(self.sizes.heads),
             kv_heads: size(self.sizes.kv_heads),
-            q_len: size(self.sizes.q_len),
-            kv_len: size(self.sizes.kv_len),
+            q_len: size(q_len),
+            kv_len: size(kv_len),
             q_stride,
             k_stride,
             v_stride,
@@ -232,6 +259,21 @@ pub fn lse_shape(variant: &Variant, sizes: LaunchSizes) -> Vec<usize> {
             vec![sizes.batch, sizes.heads, sizes.q_len]
         }
     }
+}
+
+/// Strides of an LSE view of the launch's shape, by sequence, head and row.
+pub(crate) fn lse_strides(lse: &TensorView<'_>) -> [i64; 3] {
+    match *lse.strides() {
+        [head, row] => [0, head, row],
+        [batch, head, row] => [batch, head, row],
+        _ => unreachable!("the shape of `lse` has been checked"),
+    }
+}
+
+/// The longest of packed sequences, rows.
+fn longest(cumulative: &[i64]) -> usize {
+    let lengths = cumulative.windows(2).map(|pair| pair[1] - pair[0]);
+    usize::try_from(lengths.max().unwrap_or(0)).unwrap_or(0)
 }
 
 /// The four axes of a logical `[b, h, n, d]` view as an array.

@@ -2,7 +2,7 @@
 
 use super::Plan;
 use super::functions::Emitted;
-use super::launch::fixed_sizes;
+use super::launch::{self, fixed_sizes};
 use super::layout::{AHEAD_ROWS, ALIGNMENT, FEW_ROWS, LANES, ROWS, STREAMS, STRIP};
 use super::view::{BufferView, Constant};
 use crate::budget::Buffer;
@@ -66,7 +66,8 @@ pub(super) fn constants(plan: &Plan, emitted: &Emitted) -> Vec<Constant> {
     let mut size = |role: &str, name: &str, value: u32| {
         list.push(constant(role, name, "usize", &value.to_string()));
     };
-    let pointers = 5 + u32::try_from(variant.tensors.len()).expect("few tensors");
+    let pointers = launch::own_pointers(plan).len() + variant.tensors.len();
+    let pointers = u32::try_from(pointers).expect("few tensors");
     size("Pointers of a launch.", "POINTERS", pointers);
     for fixed in fixed_sizes(variant) {
         let value = if fixed.field == "heads" {

@@ -1,7 +1,7 @@
 //! The launch block and the entry of the emitted file: what host and kernel agree on.
 
 use fa_dsl::ir::Type;
-use fa_dsl::variant::{Dim, Size, Tensor, Variant};
+use fa_dsl::variant::{Dim, PackedAxis, Size, Tensor, Variant};
 
 use super::Plan;
 use super::assemble::element;
@@ -49,6 +49,11 @@ pub(super) fn launch_fields(plan: &Plan) -> (Vec<LaunchField>, u32) {
         offset += bytes;
     };
     for (name, ty, bytes, role) in COMMON_FIELDS {
+        let role = match (*name, plan.is_packed()) {
+            ("q_len", true) => "Query rows of the longest sequence.",
+            ("kv_len", true) => "Key rows of the longest sequence.",
+            _ => role,
+        };
         push(name, ty, *bytes, role);
     }
     for (tensor, field) in plan.variant.tensors.iter().zip(&plan.hoisted.tensors) {
@@ -82,30 +87,83 @@ pub(super) fn launch_fields(plan: &Plan) -> (Vec<LaunchField>, u32) {
     (list, offset)
 }
 
+/// Sizes of Q, K, V, O and LSE by sequence, head, row and column. Packed rows are those of all sequences.
+pub(super) fn size_lines(plan: &Plan) -> Vec<String> {
+    let (batch, q_rows, kv_rows) = if plan.is_packed() {
+        ("1", "q_rows", "kv_rows")
+    } else {
+        ("batch", "q_len", "kv_len")
+    };
+    [
+        ("q", "heads", q_rows, "HEAD_DIM as i64"),
+        ("k", "kv_heads", kv_rows, "HEAD_DIM as i64"),
+        ("v", "kv_heads", kv_rows, "V_HEAD_DIM as i64"),
+        ("out", "heads", q_rows, "V_HEAD_DIM as i64"),
+        ("lse", "heads", q_rows, "1"),
+    ]
+    .map(|(name, heads, rows, width)| {
+        format!("let {name}_sizes = [{batch}, {heads}, {rows}, {width}];")
+    })
+    .to_vec()
+}
+
 pub(super) fn tensors(plan: &Plan) -> Vec<TensorView> {
     plan.variant
         .tensors
         .iter()
         .zip(&plan.hoisted.tensors)
-        .zip(5..)
+        .zip(own_pointers(plan).len()..)
         .map(|((tensor, name), pointer)| {
+            let packed = tensor.packed_axis(plan.variant.layout);
             let args = [
                 format!("pointers[{pointer}]"),
-                format!("[{}]", sizes(tensor).join(", ")),
+                format!("[{}]", sizes(tensor, packed).join(", ")),
                 format!("launch.{name}_stride"),
             ];
             TensorView {
                 name: name.clone(),
                 element: element(tensor.dtype).to_owned(),
                 lines: text::call(16, &format!("{name}: View::new"), &args, ","),
+                sequence_line: match packed {
+                    Some(packed) => format!(
+                        "{name}: self.{name}.from_row({}, {}),",
+                        packed.rows,
+                        first_row(packed.size)
+                    ),
+                    None => format!("{name}: self.{name},"),
+                },
             }
         })
         .collect()
 }
 
-/// Four sizes; those of axes that a tensor does not have are 1.
-fn sizes(tensor: &Tensor) -> Vec<String> {
+/// Pointers that every kernel of the layout has, in order.
+pub(super) fn own_pointers(plan: &Plan) -> Vec<&'static str> {
+    let mut names = vec!["q", "k", "v", "out", "lse"];
+    if plan.is_packed() {
+        names.extend(["cu_q", "cu_kv"]);
+    }
+    names
+}
+
+/// The local that holds a sequence's first row of this kind.
+fn first_row(size: Size) -> &'static str {
+    match size {
+        Size::QLen => "first_q",
+        _ => "first_kv",
+    }
+}
+
+/// Four sizes; those of axes that a tensor does not have are 1. A packed axis has all rows of all sequences.
+fn sizes(tensor: &Tensor, packed: Option<PackedAxis>) -> Vec<String> {
     let mut list: Vec<String> = tensor.dims.iter().map(size).collect();
+    if let Some(packed) = packed {
+        list[packed.batch] = "1".to_owned();
+        list[packed.rows] = match packed.size {
+            Size::QLen => "q_rows".to_owned(),
+            _ => "kv_rows".to_owned(),
+        };
+    }
     list.resize(4, "1".to_owned());
     list
 }
@@ -160,7 +218,7 @@ pub(super) fn refusal_phrase(variant: &Variant) -> String {
 }
 
 pub(super) fn pointer_lines(plan: &Plan) -> Vec<String> {
-    let mut names = vec!["q", "k", "v", "out", "lse"];
+    let mut names = own_pointers(plan);
     names.extend(
         plan.variant
             .tensors
@@ -170,9 +228,14 @@ pub(super) fn pointer_lines(plan: &Plan) -> Vec<String> {
     let list: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     let text = format!(
         "`pointers` holds {}; `lse` may be null. Any split of the tasks over threads gives the same bits. \
-         Returns 0{}.",
+         Returns 0{}{}.",
         list.join(", "),
-        refusal_phrase(&plan.variant)
+        refusal_phrase(&plan.variant),
+        if plan.is_packed() {
+            ", or 2 where a sequence is longer than the longest"
+        } else {
+            ""
+        }
     );
     text::comment("/// ", &text)
 }

@@ -23,7 +23,7 @@ mod view;
 use fa_dsl::diagnostic::{Code, Diagnostic};
 use fa_dsl::ir::{ExprId, Exprs, Type, Var};
 use fa_dsl::tiles::{self, TileAnalysis};
-use fa_dsl::variant::{Dtype, Variant};
+use fa_dsl::variant::{Dtype, Layout, Variant};
 use fa_targets::Target;
 
 use crate::budget::Budget;
@@ -189,6 +189,11 @@ impl Plan {
                 "up to {FEW_ROWS} query rows: the heads that share keys are one task, keys are not packed"
             ),
         ]
+    }
+
+    /// Whether sequences lie packed, one after the other.
+    fn is_packed(&self) -> bool {
+        self.variant.layout == Layout::Tnd
     }
 
     /// Bytes of hoisted values per key column.

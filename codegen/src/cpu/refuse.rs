@@ -2,7 +2,7 @@
 
 use fa_dsl::diagnostic::{Code, Diagnostic};
 use fa_dsl::span::Span;
-use fa_dsl::variant::{Backward, Dtype, Layout, Schedule, SplitKv, Variant};
+use fa_dsl::variant::{Backward, Dtype, Schedule, SplitKv, Variant};
 
 /// A feature that this backend does not have.
 const UNSUPPORTED: Code = Code(201);
@@ -12,14 +12,6 @@ const MAX_RANK: usize = 4;
 /// All features of the variant that the CPU backend lacks.
 pub(super) fn unsupported(variant: &Variant, schedule: &Schedule) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    let name = variant.name.span;
-    if variant.layout == Layout::Tnd {
-        found.push(refuse(
-            "layout `tnd`",
-            variant.layout_span.unwrap_or(name),
-            "use `layout = bnsd`, `bsnd`, `bsh` or `sbh`, with `padding(lens)` for uneven lengths",
-        ));
-    }
     if let Some(paged) = variant.paged {
         found.push(refuse(
             "a paged key/value cache",

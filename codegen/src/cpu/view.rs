@@ -13,6 +13,8 @@ pub(super) struct View {
     pub(super) constants: Vec<Constant>,
     /// Fields of the launch block.
     pub(super) launch_fields: Vec<LaunchField>,
+    /// Whether sequences lie packed, one after the other.
+    pub(super) packed: bool,
     /// Size of the launch block.
     pub(super) launch_bytes: u32,
     /// Which element types occur.
@@ -23,6 +25,8 @@ pub(super) struct View {
     pub(super) out_element: String,
     /// `*value * weight`, as an element of O.
     pub(super) out_value: String,
+    /// Sizes of Q, K, V, O and LSE.
+    pub(super) size_lines: Vec<String>,
     /// Captured tensors, in declaration order.
     pub(super) tensors: Vec<TensorView>,
     /// Name of the entry function.
@@ -137,6 +141,8 @@ pub(super) struct TensorView {
     pub(super) element: String,
     /// The statement that views it, in lines.
     pub(super) lines: Vec<String>,
+    /// The field of the problem of one packed sequence.
+    pub(super) sequence_line: String,
 }
 
 /// A buffer of the scratch.

@@ -237,10 +237,12 @@ impl Declare<'_> {
                 .iter()
                 .any(|size| matches!(size, Size::QLen | Size::KvLen))
         };
+        let batches = dims.iter().filter(|dim| dim.sizes == [Size::B]);
+        let packed = batches.count() == 1;
         for (axis, dim) in dims.iter().enumerate() {
             let plain = dim.constant == 0 && dim.sizes.len() == 1;
             let after_batch = axis > 0 && dims[axis - 1].sizes == [Size::B];
-            if rows(dim) && !(plain && after_batch) {
+            if rows(dim) && !(plain && after_batch && packed) {
                 self.sink.push(
                     Diagnostic::error(
                         codes::TENSOR_SHAPE,

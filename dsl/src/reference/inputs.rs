@@ -3,7 +3,7 @@
 use super::{Captured, Elements, Place, Problem, ProblemError};
 use crate::ir::eval::{Inputs, Real, Value};
 use crate::ir::{ParamId, TensorId, Type, Var};
-use crate::variant::{Align, Size, Tensor, Variant};
+use crate::variant::{Align, Layout, Size, Tensor, Variant};
 
 /// A captured tensor, ready to be indexed by the declared dimensions.
 #[derive(Clone, Debug)]
@@ -72,18 +72,12 @@ fn packed_axis<'a>(
     declared: &Tensor,
 ) -> Option<(usize, usize, &'a [usize])> {
     let packed = problem.packed?;
-    let find = |size| {
-        declared
-            .dims
-            .iter()
-            .position(|dim| dim.sizes == [size] && dim.constant == 0)
+    let axis = declared.packed_axis(Layout::Tnd)?;
+    let first_rows = match axis.size {
+        Size::QLen => packed.cu_q,
+        _ => packed.cu_kv,
     };
-    let b = find(Size::B)?;
-    match (find(Size::QLen), find(Size::KvLen)) {
-        (Some(row), _) => Some((b, row, packed.cu_q)),
-        (None, Some(row)) => Some((b, row, packed.cu_kv)),
-        (None, None) => None,
-    }
+    Some((axis.batch, axis.rows, first_rows))
 }
 
 fn axes<'a>(

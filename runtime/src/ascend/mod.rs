@@ -114,8 +114,9 @@ impl AscendKernel {
         outputs: &mut Outputs<'_>,
     ) -> Result<Vec<String>> {
         let sizes = checked.sizes;
-        let rows = sizes.batch * sizes.heads * sizes.q_len;
-        if rows == 0 {
+        let (q_len, _) = checked.longest();
+        let planes = sizes.batch * sizes.heads;
+        if planes * q_len == 0 {
             return Ok(Vec::new());
         }
         let limits = self
@@ -130,9 +131,10 @@ impl AscendKernel {
         let cube_cores = device::select(api)?;
         let mut notes = Vec::new();
         let inputs = transfer::inputs(api, checked, limits.nd2nz_max_row_pitch_elems, &mut notes)?;
+        let cumulative = transfer::cumulative(api, checked)?;
         let captured = transfer::captured(api, variant, checked, &mut notes)?;
         let results = transfer::Results::new(api, variant, outputs, &mut notes)?;
-        let tasks = sizes.batch * sizes.heads * sizes.q_len.div_ceil(plan.tile().block_q as usize);
+        let tasks = planes * q_len.div_ceil(plan.tile().block_q as usize);
         let blocks = plan.blocks(tasks as u64, cube_cores);
         let workspace_bytes = usize::try_from(plan.workspace_bytes(blocks))
             .expect("a workspace fits the address space");
@@ -147,6 +149,7 @@ impl AscendKernel {
         let mut words = vec![device::sync_address(api)?];
         words.extend(inputs.iter().map(|part| part.buffer.address()));
         words.extend([results.out.address(), results.lse.address()]);
+        words.extend(cumulative.iter().map(DeviceBuffer::address));
         words.extend(captured.iter().map(|part| part.buffer.address()));
         words.push(workspace.aligned(limits.gm_align_bytes));
         let words: Vec<[u8; 8]> = words.into_iter().map(u64::to_ne_bytes).collect();

@@ -6,8 +6,8 @@ use fa_dsl::variant::Variant;
 use super::acl::AclApi;
 use super::device::DeviceBuffer;
 use crate::abi::MAX_RANK;
-use crate::error::Result;
-use crate::launch::{Checked, Outputs, four, logical_strides};
+use crate::error::{Error, Result};
+use crate::launch::{Checked, Outputs, declared_strides, four, logical_strides, lse_strides};
 use crate::view::{TensorView, contiguous_strides, span_elems};
 
 /// An uploaded tensor and the strides that it has on the device.
@@ -27,7 +27,11 @@ pub(super) fn inputs<'d>(
     let [q, k, v] = &checked.inputs;
     let mut upload = |name: &str, view: &TensorView<'_>| {
         let reason = unreadable(view, row_pitch_limit);
-        upload_or_copy(api, name, view, reason, notes)
+        let mut part = upload_or_copy(api, name, view, reason, notes)?;
+        if checked.packed.is_some() {
+            part.strides[0] = 0;
+        }
+        Ok::<_, Error>(part)
     };
     Ok([upload("q", q)?, upload("k", k)?, upload("v", v)?])
 }
@@ -49,14 +53,24 @@ pub(super) fn captured<'d>(
             _ => None,
         };
         let mut part = upload_or_copy(api, &declared.name, view, reason, notes)?;
-        for (axis, size) in view.shape().iter().enumerate() {
-            if *size == 1 {
-                part.strides[axis] = 0;
-            }
-        }
+        let given = &part.strides[..view.shape().len()];
+        part.strides = declared_strides(variant, declared, view.shape(), given);
         uploaded.push(part);
     }
     Ok(uploaded)
+}
+
+/// Uploads the prefix sums of packed sequences; none for other layouts.
+pub(super) fn cumulative<'d>(
+    api: &'d AclApi,
+    checked: &Checked<'_>,
+) -> Result<Vec<DeviceBuffer<'d>>> {
+    let lists = checked.cumulative();
+    let upload = |rows: &Vec<i32>| {
+        // SAFETY: the list is readable.
+        unsafe { DeviceBuffer::upload(api, rows.as_ptr().cast(), size_of_val(rows.as_slice())) }
+    };
+    lists.iter().map(upload).collect()
 }
 
 /// Why a kernel cannot read a `[b, h, n, d]` view in place, if it cannot.
@@ -149,13 +163,15 @@ impl<'d> Results<'d> {
         let plain = contiguous_strides(out.shape());
         // SAFETY: only its shape and strides are read.
         let dense = unsafe { TensorView::from_raw(out.dtype(), out.as_ptr(), out.shape(), &plain) };
-        let lse_stride = <[i64; 3]>::try_from(contiguous_strides(lse.shape()))
-            .expect("kernels are launched for `[b, h, n]` alone");
+        let plain = contiguous_strides(lse.shape());
+        // SAFETY: only its shape and strides are read.
+        let dense_lse =
+            unsafe { TensorView::from_raw(lse.dtype(), lse.as_ptr(), lse.shape(), &plain) };
         Ok(Results {
             out: DeviceBuffer::new(api, out.len() * out.dtype().bytes() as usize)?,
             lse: DeviceBuffer::new(api, lse.len() * lse.dtype().bytes() as usize)?,
             out_stride: four(&logical_strides(variant.layout, &dense, variant.v_head_dim)),
-            lse_stride,
+            lse_stride: lse_strides(&dense_lse),
         })
     }
 

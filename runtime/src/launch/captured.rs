@@ -83,7 +83,7 @@ fn check_one(
         ));
     }
     let expected = expected_shape(variant, declared, sizes);
-    if view.shape().len() != expected.len() || expected.len() > MAX_RANK {
+    if view.shape().len() != expected.len() || declared.dims.len() > MAX_RANK {
         faults.push(refuse(
             format!(
                 "`{name}` has {} dimensions, the argument has {}",
@@ -112,18 +112,35 @@ fn check_one(
 
 /// Sizes of the argument. With packed sequences `b` and a length together are one axis.
 fn expected_shape(variant: &Variant, declared: &Tensor, sizes: LaunchSizes) -> Vec<usize> {
-    let packed = variant.layout == fa_dsl::variant::Layout::Tnd
-        && declared.dims.iter().any(|dim| dim.sizes == [Size::B])
-        && declared
-            .dims
-            .iter()
-            .any(|dim| dim.sizes == [Size::QLen] || dim.sizes == [Size::KvLen]);
+    let packed = declared.packed_axis(variant.layout);
     declared
         .dims
         .iter()
-        .filter(|dim| !(packed && dim.sizes == [Size::B]))
-        .map(|dim| dim_size(dim, sizes))
+        .enumerate()
+        .filter(|(axis, _)| packed.is_none_or(|packed| packed.batch != *axis))
+        .map(|(_, dim)| dim_size(dim, sizes))
         .collect()
+}
+
+/// Strides of a captured tensor as the block has them, by declared dimension: 0 for dimensions of size 1, for
+/// absent ones, and for `b` of a packed axis.
+pub(crate) fn declared_strides(
+    variant: &Variant,
+    declared: &Tensor,
+    shape: &[usize],
+    strides: &[i64],
+) -> [i64; MAX_RANK] {
+    let mut list: Vec<i64> = shape
+        .iter()
+        .zip(strides)
+        .map(|(size, stride)| if *size == 1 { 0 } else { *stride })
+        .collect();
+    if let Some(packed) = declared.packed_axis(variant.layout) {
+        list.insert(packed.batch, 0);
+    }
+    list.resize(MAX_RANK, 0);
+    list.try_into()
+        .expect("the rank of captured tensors has been checked")
 }
 
 /// The size of a dimension at launch; a negative sum counts as 0.

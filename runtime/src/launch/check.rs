@@ -429,6 +429,16 @@ fn packed_batch(
                 "cumulative lengths never fall",
             ));
         }
+        if i32::try_from(last).is_err() {
+            faults.push(Diagnostic::error(
+                LAUNCH_LENGTHS,
+                format!(
+                    "the last element of `{name}` is {last}, kernels count packed rows up to {}",
+                    i32::MAX
+                ),
+                "split the sequences over several launches",
+            ));
+        }
         if usize::try_from(last) != Ok(rows) {
             faults.push(Diagnostic::error(
                 LAUNCH_ARGUMENT,

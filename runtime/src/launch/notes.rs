@@ -18,7 +18,7 @@ enum Side {
 
 /// Windows that are larger than every length of the launch.
 pub(super) fn windows(variant: &Variant, checked: &Checked<'_>) -> Vec<Diagnostic> {
-    let (q_len, kv_len) = longest(checked);
+    let (q_len, kv_len) = checked.longest();
     if q_len == 0 || kv_len == 0 {
         return Vec::new();
     }
@@ -40,18 +40,6 @@ pub(super) fn windows(variant: &Variant, checked: &Checked<'_>) -> Vec<Diagnosti
             sees_all.then(|| note(variant, name, reach, farthest))
         })
         .collect()
-}
-
-/// The longest sequence's lengths.
-fn longest(checked: &Checked<'_>) -> (usize, usize) {
-    let Some(packed) = &checked.packed else {
-        return (checked.sizes.q_len, checked.sizes.kv_len);
-    };
-    let longest = |cumulative: &[i64]| {
-        let lengths = cumulative.windows(2).map(|pair| pair[1] - pair[0]);
-        usize::try_from(lengths.max().unwrap_or(0)).unwrap_or(0)
-    };
-    (longest(&packed.cu_q), longest(&packed.cu_kv))
 }
 
 /// Reads `q_pos - kv_pos <= n` or `kv_pos - q_pos <= n`, the two sides of `window`.

@@ -58,7 +58,7 @@ fn captured(
             )
         }
         Dtype::Int8 | Dtype::Int32 => {
-            let longest = checked.sizes.kv_len as f64;
+            let longest = checked.longest().1 as f64;
             let (bad, help) = match role(&variant.exprs, variant, id)? {
                 Role::Length => (
                     Bad::find(view, |value| value < 0.0 || value > longest)?,

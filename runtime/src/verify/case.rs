@@ -3,7 +3,7 @@
 use fa_dsl::ir::Type;
 use fa_dsl::ir::eval::Value;
 use fa_dsl::philox::Seed;
-use fa_dsl::variant::{Dtype, Layout, Size, Tensor as Declared, Variant};
+use fa_dsl::variant::{Dtype, Layout, PackedAxis, Size, Tensor as Declared, Variant};
 use serde::Serialize;
 
 use super::random::Random;
@@ -13,8 +13,10 @@ use crate::tensor::Tensor;
 
 /// Mean length of a document in random inputs.
 const MEAN_DOCUMENT: usize = 24;
+/// Keeps the lengths of packed sequences apart from the elements of their tensors.
+const PACKED: u64 = 0x7061_636b;
 
-/// Sizes of one launch; lengths are per sequence.
+/// Sizes of one launch; lengths are per sequence, and of the longest where sequences are packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Shape {
     /// Sequences.
@@ -66,9 +68,11 @@ pub fn shapes(variant: &Variant) -> Vec<Shape> {
         (1, 0, 3),
         (1, 296, 296),
     ];
+    // Packed sequences differ in length: it takes some of them to meet.
+    let further = if variant.layout == Layout::Tnd { 2 } else { 0 };
     lengths
         .map(|(batch, q_len, kv_len)| Shape {
-            batch,
+            batch: batch + further,
             heads,
             kv_heads,
             q_len,
@@ -112,26 +116,38 @@ impl Case {
             Tensor::from_f64(dtype, dims, &values)
         };
         let qkv = variant.precision.qkv;
-        let tensor_shape = |heads, len, width: u32| {
+        let packed = (variant.layout == Layout::Tnd).then(|| packed_lengths(shape, seed));
+        let tensor_shape = |heads, len, packed_rows: Option<usize>, width: u32| {
+            let len = packed_rows.unwrap_or(len);
             layout_shape(variant.layout, shape.batch, heads, len, width as usize)
         };
+        let rows = |side: fn(&PackedLengths) -> &Vec<i64>| packed.as_ref().map(|p| total(side(p)));
+        let (q_rows, kv_rows) = (rows(|packed| &packed.cu_q), rows(|packed| &packed.cu_kv));
         let q = normal(
             qkv,
-            &tensor_shape(shape.heads, shape.q_len, variant.head_dim),
+            &tensor_shape(shape.heads, shape.q_len, q_rows, variant.head_dim),
         );
         let k = normal(
             qkv,
-            &tensor_shape(shape.kv_heads, shape.kv_len, variant.head_dim),
+            &tensor_shape(shape.kv_heads, shape.kv_len, kv_rows, variant.head_dim),
         );
         let v = normal(
             qkv,
-            &tensor_shape(shape.kv_heads, shape.kv_len, variant.v_head_dim),
+            &tensor_shape(shape.kv_heads, shape.kv_len, kv_rows, variant.v_head_dim),
         );
         let captured = variant
             .tensors
             .iter()
             .map(|declared| {
-                let tensor = captured_tensor(variant, declared, shape, &mut random);
+                let rows = declared.packed_axis(variant.layout).map(|axis| {
+                    let rows = if axis.size == Size::QLen {
+                        q_rows
+                    } else {
+                        kv_rows
+                    };
+                    (axis, rows.unwrap_or(0))
+                });
+                let tensor = captured_tensor(declared, shape, rows, &mut random);
                 (declared.name.clone(), tensor)
             })
             .collect();
@@ -143,10 +159,7 @@ impl Case {
             v,
             captured,
             params: params(variant),
-            packed: (variant.layout == Layout::Tnd).then(|| PackedLengths {
-                cu_q: cumulative(shape.batch, shape.q_len),
-                cu_kv: cumulative(shape.batch, shape.kv_len),
-            }),
+            packed,
         }
     }
 
@@ -174,14 +187,16 @@ impl Case {
             let values = vec![f64::NAN; dims.iter().product()];
             Tensor::from_f64(dtype, dims, &values)
         };
-        let packed = variant.layout == Layout::Tnd;
-        let total = |len| if packed { self.shape.batch * len } else { len };
+        let (q_len, kv_len) = match &self.packed {
+            Some(packed) => (total(&packed.cu_q), total(&packed.cu_kv)),
+            None => (self.shape.q_len, self.shape.kv_len),
+        };
         let sizes = LaunchSizes {
             batch: self.shape.batch,
             heads: self.shape.heads,
             kv_heads: self.shape.kv_heads,
-            q_len: total(self.shape.q_len),
-            kv_len: total(self.shape.kv_len),
+            q_len,
+            kv_len,
         };
         CaseResults {
             out: nan(
@@ -225,6 +240,7 @@ impl CaseResults {
     }
 }
 
+/// The rows of a tensor in the layout; `len` is the total where sequences are packed.
 fn layout_shape(
     layout: Layout,
     batch: usize,
@@ -237,12 +253,34 @@ fn layout_shape(
         Layout::Bsnd => vec![batch, len, heads, width],
         Layout::Bsh => vec![batch, len, heads * width],
         Layout::Sbh => vec![len, batch, heads * width],
-        Layout::Tnd => vec![batch * len, heads, width],
+        Layout::Tnd => vec![len, heads, width],
     }
 }
 
-fn cumulative(batch: usize, len: usize) -> Vec<i64> {
-    (0..=batch).map(|i| (i * len) as i64).collect()
+/// Sequences of different lengths, the first of which is the longest. Where it has a key for every query row, so
+/// have the others, which documents need.
+fn packed_lengths(shape: Shape, seed: u64) -> PackedLengths {
+    let mut random = Random::new(seed ^ PACKED);
+    let (mut cu_q, mut cu_kv) = (vec![0], vec![0]);
+    for sequence in 0..shape.batch {
+        let (mut q_len, mut kv_len) = (shape.q_len, shape.kv_len);
+        if sequence > 0 {
+            kv_len = random.below(kv_len + 1);
+            q_len = random.below(q_len + 1);
+            if shape.q_len <= shape.kv_len {
+                q_len = q_len.min(kv_len);
+            }
+        }
+        cu_q.push(cu_q[sequence] + q_len as i64);
+        cu_kv.push(cu_kv[sequence] + kv_len as i64);
+    }
+    PackedLengths { cu_q, cu_kv }
+}
+
+/// Rows of all packed sequences.
+fn total(cumulative: &[i64]) -> usize {
+    let last = cumulative.last().copied().unwrap_or(0);
+    usize::try_from(last).expect("lengths are not negative")
 }
 
 /// The default where there is one; else a value that changes little.
@@ -261,33 +299,31 @@ fn params(variant: &Variant) -> Vec<(String, Value<f32>)> {
         .collect()
 }
 
+/// `packed` is the tensor's packed axis, and its rows.
 fn captured_tensor(
-    variant: &Variant,
     declared: &Declared,
     shape: Shape,
+    packed: Option<(PackedAxis, usize)>,
     random: &mut Random,
 ) -> Tensor {
-    let packed = variant.layout == Layout::Tnd
-        && declared.dims.iter().any(|dim| dim.sizes == [Size::B])
-        && declared
-            .dims
-            .iter()
-            .any(|dim| dim.sizes == [Size::QLen] || dim.sizes == [Size::KvLen]);
-    let factor = if packed { shape.batch } else { 1 };
     let size_of = |size: &Size| match size {
         Size::B => shape.batch,
         Size::H => shape.heads,
         Size::KvH => shape.kv_heads,
-        Size::QLen => factor * shape.q_len,
-        Size::KvLen => factor * shape.kv_len,
+        Size::QLen => shape.q_len,
+        Size::KvLen => shape.kv_len,
     };
     let dims: Vec<usize> = declared
         .dims
         .iter()
-        .filter(|dim| !(packed && dim.sizes == [Size::B]))
-        .map(|dim| {
-            let named: usize = dim.sizes.iter().map(size_of).sum();
-            usize::try_from(named as i64 + dim.constant).unwrap_or(0)
+        .enumerate()
+        .filter(|(place, _)| packed.is_none_or(|(axis, _)| axis.batch != *place))
+        .map(|(place, dim)| match packed {
+            Some((axis, rows)) if axis.rows == place => rows,
+            _ => {
+                let named: usize = dim.sizes.iter().map(size_of).sum();
+                usize::try_from(named as i64 + dim.constant).unwrap_or(0)
+            }
         })
         .collect();
     let count = dims.iter().product::<usize>();
