@@ -41,9 +41,11 @@ pub(crate) fn run(
 ) -> Result<Duration> {
     let start = Instant::now();
     let sizes = checked.sizes;
-    let tasks = sizes.batch * sizes.heads * sizes.q_len.div_ceil(compiled.block_q);
+    let (q_len, _) = checked.longest();
+    let tasks = sizes.batch * sizes.heads * q_len.div_ceil(compiled.block_q);
     let block = block_of(variant, checked, outputs);
-    let pointers = pointers_of(checked, outputs);
+    let cumulative = checked.cumulative();
+    let pointers = pointers_of(checked, &cumulative, outputs);
     let ranges = tasks.min(rayon::current_num_threads() * RANGES_PER_THREAD);
     (0..ranges).into_par_iter().try_for_each(|range| {
         let (first, last) = (range * tasks / ranges, (range + 1) * tasks / ranges);
@@ -73,12 +75,13 @@ fn block_of(variant: &Variant, checked: &Checked<'_>, outputs: &Outputs<'_>) -> 
     let size = |size: usize| i64::try_from(size).expect("checked sizes fit 63 bits");
     let [q, k, v] = checked.inputs.each_ref();
     let seed = checked.training.unwrap_or_default();
+    let (q_len, kv_len) = checked.longest();
     let launch = Launch {
         batch: size(checked.sizes.batch),
         heads: size(checked.sizes.heads),
         kv_heads: size(checked.sizes.kv_heads),
-        q_len: size(checked.sizes.q_len),
-        kv_len: size(checked.sizes.kv_len),
+        q_len: size(q_len),
+        kv_len: size(kv_len),
         q_stride: four(q.strides()),
         k_stride: four(k.strides()),
         v_stride: four(v.strides()),
@@ -88,18 +91,30 @@ fn block_of(variant: &Variant, checked: &Checked<'_>, outputs: &Outputs<'_>) -> 
         offset: seed.offset,
         training: u32::from(checked.training.is_some()),
     };
-    let captured: Vec<[i64; MAX_RANK]> = checked.captured.iter().map(broadcast_strides).collect();
+    let captured: Vec<[i64; MAX_RANK]> = variant
+        .tensors
+        .iter()
+        .zip(&checked.captured)
+        .map(|(declared, view)| {
+            fa_runtime::declared_strides(variant, declared, view.shape(), view.strides())
+        })
+        .collect();
     Block::new(&launch, &captured, &checked.params)
 }
 
-fn pointers_of(checked: &Checked<'_>, outputs: &mut Outputs<'_>) -> Pointers {
+fn pointers_of(
+    checked: &Checked<'_>,
+    cumulative: &[Vec<i32>],
+    outputs: &mut Outputs<'_>,
+) -> Pointers {
     let results = [
         outputs.out.as_mut_ptr().cast_const(),
         outputs.lse.as_mut_ptr().cast_const(),
     ];
     let inputs = checked.inputs.iter().map(TensorView::as_ptr);
+    let packed = cumulative.iter().map(|rows| rows.as_ptr().cast::<u8>());
     let captured = checked.captured.iter().map(TensorView::as_ptr);
-    let all = inputs.chain(results).chain(captured);
+    let all = inputs.chain(results).chain(packed).chain(captured);
     Pointers(all.map(|pointer| pointer.cast_mut().cast()).collect())
 }
 
@@ -125,15 +140,4 @@ fn lse_strides(variant: &Variant, s: &[i64]) -> [i64; 3] {
         Layout::Tnd => [0, s[0], s[1]],
         Layout::Bnsd | Layout::Bsnd | Layout::Bsh | Layout::Sbh => [s[0], s[1], s[2]],
     }
-}
-
-/// Strides of a captured tensor as the block has them: 0 for dimensions of size 1 and for absent ones.
-fn broadcast_strides(view: &TensorView<'_>) -> [i64; MAX_RANK] {
-    let mut strides = [0; MAX_RANK];
-    for (axis, size) in view.shape().iter().enumerate() {
-        if *size != 1 {
-            strides[axis] = view.strides()[axis];
-        }
-    }
-    strides
 }

@@ -23,6 +23,16 @@ pub const RUSTC_VARIABLE: &str = "RUSTC";
 /// Ranges of tasks per thread: enough that an uneven mask keeps all threads busy.
 const RANGES_PER_THREAD: usize = 8;
 
+/// What CPU kernels are compiled for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Effort {
+    /// Quick launches.
+    #[default]
+    Speed,
+    /// Quick compilation, for many kernels of which each is launched on a few small problems.
+    Compile,
+}
+
 /// A loaded library of CPU kernels.
 #[derive(Clone, Debug)]
 pub(crate) struct CpuLibrary {
@@ -40,12 +50,16 @@ pub(crate) struct CpuKernel {
     _library: Arc<Library>,
 }
 
-fn flags() -> Vec<String> {
+fn flags(effort: Effort) -> Vec<String> {
+    let level = match effort {
+        Effort::Speed => "-Copt-level=3",
+        Effort::Compile => "-Copt-level=0",
+    };
     [
         "--edition=2024",
         "--crate-type=cdylib",
         "--crate-name=fa_kernels",
-        "-Copt-level=3",
+        level,
         "-Cpanic=abort",
         "-Ccodegen-units=1",
         "-Cstrip=debuginfo",
@@ -83,9 +97,13 @@ fn compiler() -> Result<&'static (PathBuf, String)> {
 }
 
 /// Compiles kernel files into one library, or finds it in the cache, and loads it.
-pub(crate) fn compile(cache: &Cache, kernels: &[GeneratedFile]) -> Result<CpuLibrary> {
+pub(crate) fn compile(
+    cache: &Cache,
+    effort: Effort,
+    kernels: &[GeneratedFile],
+) -> Result<CpuLibrary> {
     let (rustc, version) = compiler()?;
-    let flags = flags();
+    let flags = flags(effort);
     let sources = crate_of(kernels);
     let key = Key::new(&KeyParts {
         generator_version: fa_codegen::GENERATOR_VERSION,

@@ -9,7 +9,7 @@ use fa_targets::{Target, TargetKind};
 
 use crate::ascend::{self, AscendKernel};
 use crate::cache::Cache;
-use crate::cpu::{self, CpuKernel, CpuLaunch};
+use crate::cpu::{self, CpuKernel, CpuLaunch, Effort};
 use crate::error::{Error, Result};
 use crate::launch::{Arguments, Checked, Outputs, lse_shape, output_shape, strict_result_findings};
 use crate::reference;
@@ -105,6 +105,7 @@ pub struct Results {
 #[derive(Clone, Debug)]
 pub struct Runtime {
     cache: Cache,
+    effort: Effort,
 }
 
 impl Runtime {
@@ -113,14 +114,22 @@ impl Runtime {
     /// # Errors
     /// No cache folder is known.
     pub fn from_env() -> Result<Runtime> {
-        Ok(Runtime {
-            cache: Cache::from_env()?,
-        })
+        Ok(Runtime::with_cache(Cache::from_env()?))
     }
 
     /// With a cache of one's own.
     pub fn with_cache(cache: Cache) -> Runtime {
-        Runtime { cache }
+        Runtime {
+            cache,
+            effort: Effort::default(),
+        }
+    }
+
+    /// What CPU kernels are compiled for; results are the same.
+    #[must_use]
+    pub fn for_effort(mut self, effort: Effort) -> Runtime {
+        self.effort = effort;
+        self
     }
 
     /// Plans, renders, compiles and loads a variant for a target.
@@ -174,7 +183,7 @@ impl Runtime {
         renderings: &[Vec<GeneratedFile>],
     ) -> Result<(Vec<Code>, bool)> {
         let files: Vec<GeneratedFile> = renderings.iter().map(|files| files[0].clone()).collect();
-        let library = cpu::compile(&self.cache, &files)?;
+        let library = cpu::compile(&self.cache, self.effort, &files)?;
         let codes = plans
             .iter()
             .map(|plan| {

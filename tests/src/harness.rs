@@ -2,7 +2,7 @@
 
 use fa_dsl::variant::{Dtype, Layout, Variant};
 use fa_runtime::cache::Cache;
-use fa_runtime::{Arguments, Kernel, Runtime, Tensor};
+use fa_runtime::{Arguments, Effort, Kernel, Runtime, Tensor};
 
 use crate::{target, variants};
 
@@ -23,12 +23,13 @@ pub struct Rows {
     pub lse: Vec<f64>,
 }
 
-/// A runtime whose cache lives in the build folder.
+/// A runtime whose cache lives in the build folder. Its CPU kernels are not optimised: problems are small.
 pub fn runtime() -> Runtime {
     Runtime::with_cache(Cache::at(concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../target/test-cache"
     )))
+    .for_effort(Effort::Compile)
 }
 
 /// Compiles all variants of a text for the CPU and for `ascend910b`, each backend in one translation unit.
@@ -38,8 +39,12 @@ pub fn compile(text: &str) -> Vec<Backends> {
 
 /// Compiles all variants of a text for these targets.
 pub fn compile_for(text: &str, targets: &[&str]) -> Vec<Backends> {
+    compile_with(&runtime(), text, targets)
+}
+
+/// Compiles all variants of a text for these targets, in a runtime of one's own.
+pub fn compile_with(runtime: &Runtime, text: &str, targets: &[&str]) -> Vec<Backends> {
     let variants = variants("cases.fa", text);
-    let runtime = runtime();
     let all: Vec<&Variant> = variants.iter().collect();
     let mut backends: Vec<Backends> = variants
         .iter()

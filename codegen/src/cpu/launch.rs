@@ -126,7 +126,7 @@ pub(super) fn tensors(plan: &Plan) -> Vec<TensorView> {
                 lines: text::call(16, &format!("{name}: View::new"), &args, ","),
                 sequence_line: match packed {
                     Some(packed) => format!(
-                        "{name}: self.{name}.from_row({}, {}),",
+                        "{name}: self.{name}.starting_at({}, {}),",
                         packed.rows,
                         first_row(packed.size)
                     ),

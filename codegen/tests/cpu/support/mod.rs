@@ -53,11 +53,12 @@ pub(crate) fn build(variants: Vec<Variant>) -> Built {
     }
     let (file, output) = (folder.path().join("all.rs"), folder.path().join("all.so"));
     std::fs::write(&file, source).expect("the temporary folder is writable");
+    // Launches are small: to optimise would take several times longer than to run what is not.
     let compiled = Command::new("rustc")
         .args([
             "--edition=2024",
             "--crate-type=cdylib",
-            "-Copt-level=2",
+            "-Copt-level=0",
             "-Dwarnings",
         ])
         .args(["-Cdebug-assertions=on", "-Coverflow-checks=on"])
