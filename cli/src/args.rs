@@ -236,6 +236,11 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "M", requires = "seed", default_value_t = 0)]
     pub(crate) offset: u32,
 
+    /// Compile every variant of the file that the target can do into one library, so that runs of the others find
+    /// theirs compiled
+    #[arg(long)]
+    pub(crate) together: bool,
+
     /// 16-bit unsigned files hold bf16 bit patterns; always so, the flag is for scripts
     #[arg(long)]
     pub(crate) bf16_as_u16: bool,

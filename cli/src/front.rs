@@ -1,9 +1,9 @@
 //! From a path to checked variants.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fa_codegen::Provenance;
-use fa_dsl::check::{self, Define};
+use fa_dsl::check::{self, Define, nearest};
 use fa_dsl::diagnostic::{Diagnostic, Severity};
 use fa_dsl::span::{FileId, SourceMap};
 use fa_dsl::variant::Variant;
@@ -13,6 +13,8 @@ use crate::session::{Session, Usage};
 
 /// A file that was read and checked.
 pub(crate) struct Loaded {
+    /// The folder that it lies in.
+    pub(crate) folder: PathBuf,
     /// Its text.
     pub(crate) sources: SourceMap,
     /// The file in `sources`.
@@ -66,6 +68,7 @@ pub(crate) fn load(
             .filter(|found| !of_others(found)),
     )?;
     Ok(Loaded {
+        folder: path.parent().unwrap_or(Path::new("")).to_owned(),
         sources,
         file,
         variants: checked.variants,
@@ -96,11 +99,14 @@ impl Loaded {
             (Some(name), variants) => variants
                 .iter()
                 .find(|variant| variant.name.value == name)
-                .ok_or_else(|| {
-                    Usage(format!(
+                .ok_or_else(|| match nearest(name, names.iter().copied()) {
+                    Some(near) => Usage(format!(
+                        "there is no variant `{name}`; did you mean `{near}`?"
+                    )),
+                    None => Usage(format!(
                         "there is no variant `{name}`; there are {}",
                         names.join(", ")
-                    ))
+                    )),
                 }),
             (None, [only]) => Ok(only),
             (None, []) => Err(Usage("the file holds no variant".to_owned())),

@@ -88,7 +88,7 @@ fn wrong_usage_is_2() {
     for arguments in [
         &["check", "absent.fa"][..],
         &["two.fa"],
-        &["check", "two.fa", "--target", "ascend999"],
+        &["check", "two.fa", "--target", "absent.toml"],
         &["check", "two.fa", "-D", "radius"],
         &["explain", "FA999"],
         &["bench", "two.fa"],
@@ -98,12 +98,21 @@ fn wrong_usage_is_2() {
         assert_eq!(run.code, 2, "{arguments:?}: {}", run.stderr);
         assert!(!run.stderr.is_empty(), "{arguments:?}");
     }
-    let run = folder.run(&["check", "two.fa", "--target", "ascend999"]);
+    assert_eq!(folder.files(), ["two.fa"]);
+}
+
+#[test]
+fn an_unknown_target_has_a_code() {
+    let folder = Folder::with("two.fa", TWO);
+    let run = folder.run(&["check", "two.fa", "--target", "ascend910"]);
+    assert_eq!(run.code, 1);
     expect![[r#"
-        error: unknown target `ascend999`; known are ascend910b, ascend910_93, cpu, or give the path of a target file
+        error[FA202]: there is no target `ascend910`
+         |
+         = help: did you mean `ascend910b`?
+
     "#]]
     .assert_eq(&run.stderr);
-    assert_eq!(folder.files(), ["two.fa"]);
 }
 
 #[test]
@@ -216,14 +225,14 @@ fn stages_can_be_printed() {
     );
 }
 
+/// A target of one's own.
+const MINE: &str = "name = \"mine\"\nkind = \"cpu\"\ndescription = \"my machine\"\n\
+                    [cpu]\nl1d_bytes = 49152\nl2_bytes = 2097152\ncache_line_bytes = 64\n";
+
 #[test]
 fn a_target_may_be_a_file() {
     let folder = Folder::with("two.fa", TWO);
-    folder.write(
-        "mine.toml",
-        "name = \"mine\"\nkind = \"cpu\"\ndescription = \"my machine\"\n\
-         [cpu]\nl1d_bytes = 49152\nl2_bytes = 2097152\ncache_line_bytes = 64\n",
-    );
+    folder.write("mine.toml", MINE);
     let run = folder.run(&["explain", "two.fa", "--target", "mine.toml"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(run.stdout.contains("plain for mine"), "{}", run.stdout);
@@ -301,4 +310,64 @@ fn notes_about_other_variants_are_left_out() {
     assert!(!run.stderr.contains("`plain` takes every sequence"));
     let run = folder.run(&["explain", "two.fa"]);
     assert!(run.stderr.contains("`plain` takes every sequence"));
+}
+
+#[test]
+fn errors_of_one_variant_hide_none_of_another() {
+    let folder = Folder::with(
+        "many.fa",
+        "attention large { head_dim = 64; tile { block_q = 128; block_kv = 8192; } target = cpu; target ascend910d { tile { stages = 2; } } }\n\
+         attention packed { head_dim = 64; layout = tnd; }\n\
+         attention orphan : nosuch { mask = q_pso > 0; }\n\
+         attention sound { head_dim = 64; allow = [FA103]; }\n",
+    );
+    let codes = |arguments: &[&str]| -> Vec<String> {
+        let run = folder.run(arguments);
+        assert_eq!(run.code, 1, "{arguments:?}: {}", run.stderr);
+        let found = run.json()["diagnostics"]
+            .as_array()
+            .expect("a list")
+            .clone();
+        found
+            .iter()
+            .filter(|found| found["severity"] == "error")
+            .map(|found| found["code"].as_str().expect("text").to_owned())
+            .collect()
+    };
+    let all = ["FA020", "FA006", "FA202", "FA101", "FA201"];
+    for command in [
+        &["check", "many.fa"][..],
+        &["explain", "many.fa"],
+        &["many.fa", "-o", "out"],
+    ] {
+        let arguments = [command, &["--target", "ascend910b", "--format", "json"]].concat();
+        assert_eq!(codes(&arguments), all, "{command:?}");
+    }
+    // A misspelt target of the command line is one more error, with a code.
+    let arguments = [
+        "check",
+        "many.fa",
+        "--target",
+        "ascend910",
+        "--format",
+        "json",
+    ];
+    assert_eq!(codes(&arguments)[..4], ["FA020", "FA006", "FA202", "FA202"]);
+    assert_eq!(folder.files(), ["many.fa"]);
+}
+
+#[test]
+fn a_file_may_name_a_target_that_lies_beside_it() {
+    let folder = Folder::with(
+        "mine.fa",
+        "attention plain { head_dim = 64; allow = [FA103]; target mine { tile { block_q = 32; } } }\n",
+    );
+    assert_eq!(folder.run(&["check", "mine.fa", "--target", "cpu"]).code, 1);
+    folder.write("mine.toml", MINE);
+    for more in [&[][..], &["--target", "cpu"], &["--target", "mine.toml"]] {
+        let run = folder.run(&[&["explain", "mine.fa"], more].concat());
+        assert_eq!(run.code, 0, "{more:?}: {}", run.stderr);
+        let own = run.stdout.contains("plain for mine: block_q 32");
+        assert_eq!(own, more != ["--target", "cpu"], "{}", run.stdout);
+    }
 }

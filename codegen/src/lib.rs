@@ -7,7 +7,10 @@ pub mod ascend;
 pub mod budget;
 pub mod cpu;
 
+use fa_dsl::check::nearest;
+use fa_dsl::codes;
 use fa_dsl::diagnostic::Diagnostic;
+use fa_dsl::span::Span;
 use fa_dsl::variant::Variant;
 use fa_targets::{Target, TargetKind};
 
@@ -79,6 +82,26 @@ pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnosti
     match target.kind {
         TargetKind::SplitCore => ascend::plan(variant, target),
         TargetKind::Cpu => cpu::plan(variant, target),
+    }
+}
+
+/// Reports the name of a target that does not come built in; `at` is where a file says it.
+pub fn unknown_target(name: &str, at: Option<Span>) -> Diagnostic {
+    let near = nearest(name, Target::built_in_names());
+    let known: Vec<&str> = Target::built_in_names().collect();
+    let help = match near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!(
+            "name one of {}, or describe the chip in a file and pass its path as the target",
+            known.join(", ")
+        ),
+    };
+    let message = format!("there is no target `{name}`");
+    let report = Diagnostic::error(codes::UNKNOWN_TARGET, message, help);
+    match (at, near) {
+        (Some(at), Some(near)) => report.at(at, "no such target").with_patch(at, near),
+        (Some(at), None) => report.at(at, "no such target"),
+        (None, _) => report,
     }
 }
 

@@ -212,6 +212,8 @@ pub enum ExprKind {
     If(Box<Expr>, Box<Expr>, Box<Expr>),
     /// `(x)`
     Group(Box<Expr>),
+    /// Parts with something between them that is reported already; the parts are still checked.
+    Broken(Vec<Expr>),
     /// Something with a syntax error, which is reported already.
     Error,
 }
@@ -355,6 +357,11 @@ impl Item {
 }
 
 impl Expr {
+    /// Whether a fault of its syntax is reported, so that it has no value.
+    pub fn is_broken(&self) -> bool {
+        matches!(self.kind, ExprKind::Broken(_) | ExprKind::Error)
+    }
+
     /// The expression without the parentheses around it.
     pub fn ungrouped(&self) -> &Expr {
         let mut expr = self;

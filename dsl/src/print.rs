@@ -318,7 +318,7 @@ fn flat(expr: &Expr) -> String {
             format!("if {} {{ {} }} else {tail}", flat(cond), flat(then))
         }
         ExprKind::Group(inner) => format!("({})", flat(inner)),
-        ExprKind::Error => String::new(),
+        ExprKind::Broken(_) | ExprKind::Error => String::new(),
     }
 }
 

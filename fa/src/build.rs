@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use fa_codegen::Provenance;
 use fa_dsl::check::{self, Define};
-use fa_dsl::diagnostic::{Diagnostic, Severity};
+use fa_dsl::diagnostic::{self, Diagnostic, Severity};
 use fa_dsl::span::SourceMap;
 use fa_dsl::variant::Variant;
 use fa_targets::{Target, TargetKind};
@@ -124,11 +124,16 @@ impl Build {
         let mut sources = SourceMap::new();
         let file = sources.add(path.display().to_string(), text);
         let checked = check::check(&sources, file, &self.defines);
-        let (errors, warnings): (Vec<_>, Vec<_>) = checked
+        let (mut errors, warnings): (Vec<_>, Vec<_>) = checked
             .diagnostics
             .into_iter()
             .partition(Diagnostic::is_error);
+        // What is sound is planned whatever is wrong elsewhere, so that all faults come at once.
+        for (variant, target) in pairs(&checked.variants, targets) {
+            errors.extend(fa_codegen::plan(variant, target).err().unwrap_or_default());
+        }
         if !errors.is_empty() {
+            diagnostic::sort(&mut errors);
             return Err(Error::Source(findings(&sources, errors)));
         }
         warn(&sources, warnings, cargo)?;
@@ -158,6 +163,16 @@ impl Build {
         }
         Ok(())
     }
+}
+
+/// Every variant with every target.
+fn pairs<'p>(
+    variants: &'p [Variant],
+    targets: &'p [Target],
+) -> impl Iterator<Item = (&'p Variant, &'p Target)> {
+    variants
+        .iter()
+        .flat_map(move |variant| targets.iter().map(move |target| (variant, target)))
 }
 
 /// A text that has been checked.

@@ -2,7 +2,8 @@
 
     python matrix.py FA_GEN WORK_DIR [--all] [--jobs N]
 
-Every combination of two settings occurs (a pairwise cover); `--all` runs every combination of all of them.
+Every combination of two settings occurs (a pairwise cover); `--all` runs every combination of all of them. All masks of
+one head_dim are variants of one file and compiled into one library per backend.
 Prints one line per failure and a summary `N passed, M failed`; exit status 1 where something failed.
 """
 
@@ -10,8 +11,10 @@ import argparse
 import concurrent.futures
 import itertools
 import pathlib
+import shutil
 import subprocess
 import sys
+import time
 
 import numpy as np
 
@@ -35,25 +38,33 @@ FACTORS = [Q_LENS, KV_LENS, HEAD_DIMS, GROUPS, list(MASKS), DATA]
 
 def pairwise():
     """Combinations in which every two settings of two factors meet, found greedily."""
-    open_pairs = {
-        (i, a, j, b)
-        for i, j in itertools.combinations(range(len(FACTORS)), 2)
-        for a in FACTORS[i]
-        for b in FACTORS[j]
-    }
+    numbers = {}
 
     def pairs(row):
-        return {(i, row[i], j, row[j]) for i, j in itertools.combinations(range(len(FACTORS)), 2)}
+        """The pairs of settings in a row, as bits."""
+        bits = 0
+        for i, j in itertools.combinations(range(len(FACTORS)), 2):
+            bits |= 1 << numbers.setdefault((i, row[i], j, row[j]), len(numbers))
+        return bits
 
-    everything = list(itertools.product(*FACTORS))
+    everything = [(row, pairs(row)) for row in itertools.product(*FACTORS)]
+    open_pairs = (1 << len(numbers)) - 1
     while open_pairs:
-        best = max(everything, key=lambda row: len(pairs(row) & open_pairs))
-        open_pairs -= pairs(best)
-        yield best
+        row, covered = max(everything, key=lambda entry: (entry[1] & open_pairs).bit_count())
+        open_pairs &= ~covered
+        yield row
 
 
-def source(mask, head_dim):
-    return f"attention t {{ head_dim = {head_dim}; precision = mixed; {MASKS[mask][0]} }}\n"
+def source(head_dim):
+    """A file with a variant for each mask."""
+    variant = "attention {} {{ head_dim = {}; precision = mixed; allow = [FA103]; {} }}\n"
+    return "".join(variant.format(name, head_dim, fields) for name, (fields, _) in MASKS.items())
+
+
+def first_of_each_file(rows):
+    """The rows in another order: compilers start on the first ones, and the rest finds their libraries."""
+    files = {row[2]: row for row in reversed(rows)}
+    return list(files.values()) + [row for row in rows if row is not files[row[2]]]
 
 
 def attended(mask, q_len, kv_len):
@@ -95,14 +106,14 @@ def check(fa_gen, work, row, backend):
     q_len, kv_len, head_dim, group, mask, data = row
     folder = work / f"{backend}_{mask}_{head_dim}_{group}_{q_len}_{kv_len}_{data}"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "t.fa").write_text(source(mask, head_dim))
     tensors, unseen = inputs(row)
     # A matrix unit multiplies a masked value by zero, so only the CPU may find NaN in v.
     poisoned = {"cpu": "kv", "ascend": "k"}[backend] if data == "poisoned" else ""
     for name, tensor in tensors.items():
         stored = np.where(unseen[:, None], np.float16(np.nan), tensor) if name in poisoned else tensor
         np.save(folder / f"{name}.npy", stored)
-    command = [fa_gen, "run", "t.fa", "--q", "q.npy", "--k", "k.npy", "--v", "v.npy", "-o", "o.npy", "--lse", "lse.npy"]
+    command = [fa_gen, "run", work / f"d{head_dim}.fa", "--name", mask, "--together"]
+    command += ["--q", "q.npy", "--k", "k.npy", "--v", "v.npy", "-o", "o.npy", "--lse", "lse.npy"]
     target = ["--backend", "ascend", "--target", "ascend910b"] if backend == "ascend" else ["--backend", "cpu"]
     done = subprocess.run(command + target, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -122,6 +133,7 @@ def check(fa_gen, work, row, backend):
     lse_allowed = 1e-4 + 1e-6 * np.abs(exact_lse[finite]).max(initial=0.0)
     if not (error <= allowed and lse_error <= lse_allowed):
         return f"error {error:.2e} (allowed {allowed:.2e}), LSE error {lse_error:.2e}"
+    shutil.rmtree(folder)
     return None
 
 
@@ -132,20 +144,25 @@ def main():
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
-    rows = list(itertools.product(*FACTORS)) if arguments.all else list(pairwise())
-    fa_gen = arguments.fa_gen.resolve()
-    failed = 0
+    rows = first_of_each_file(list(itertools.product(*FACTORS)) if arguments.all else list(pairwise()))
+    fa_gen, work = arguments.fa_gen.resolve(), arguments.work.resolve()
+    work.mkdir(parents=True, exist_ok=True)
+    for head_dim in HEAD_DIMS:
+        (work / f"d{head_dim}.fa").write_text(source(head_dim))
+    started, failed = time.monotonic(), 0
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         jobs = {
-            pool.submit(check, fa_gen, arguments.work.resolve(), row, backend): (row, backend)
+            pool.submit(check, fa_gen, work, row, backend): (row, backend)
             for row in rows
             for backend in ("cpu", "ascend")
         }
-        for job in concurrent.futures.as_completed(jobs):
+        for number, job in enumerate(concurrent.futures.as_completed(jobs), 1):
             if job.result() is not None:
                 failed += 1
                 print(f"FAILED {jobs[job]}: {job.result()}", flush=True)
-    print(f"{len(jobs) - failed} passed, {failed} failed")
+            if number % 1000 == 0:
+                print(f"{number} of {len(jobs)} after {time.monotonic() - started:.0f} s", flush=True)
+    print(f"{len(jobs) - failed} passed, {failed} failed, {time.monotonic() - started:.0f} s")
     sys.exit(1 if failed else 0)
 
 

@@ -1,4 +1,4 @@
-//! `fa-gen check`: diagnostics only.
+//! `fa-gen check`: diagnostics only. Errors of one variant hide none of another's.
 
 use fa_dsl::diagnostic::Severity;
 use serde_json::json;
@@ -11,12 +11,10 @@ use crate::targets;
 /// Checks a file and plans its variants, and writes nothing.
 pub(crate) fn run(args: &CheckArgs, session: &mut Session) -> anyhow::Result<Outcome> {
     session.configure(&args.source);
-    let given = targets::parse_all(&args.target)?;
     let loaded = front::load(&args.file, &args.source, None, session)?;
-    if !session.failed() {
-        let variants: Vec<_> = loaded.variants.iter().collect();
-        targets::plan_all(&loaded, &variants, &given, session)?;
-    }
+    let given = targets::parse_all(&args.target, session)?;
+    let variants: Vec<_> = loaded.variants.iter().collect();
+    targets::plan_all(&loaded, &variants, &given, session)?;
     let (errors, warnings) = (
         session.count(Severity::Error),
         session.count(Severity::Warning),

@@ -19,17 +19,18 @@ pub(crate) fn run(args: &ExplainArgs, session: &mut Session) -> anyhow::Result<O
     if looks_like_code(&args.subject) {
         return explain_code(&args.subject, session);
     }
-    let given = targets::parse_all(&args.target)?;
     let loaded = front::load(
         Path::new(&args.subject),
         &args.source,
         args.name.as_deref(),
         session,
     )?;
-    if session.failed() {
-        return Ok(session.finish(json!({ "plans": [] }))?);
-    }
-    let variants = loaded.filtered(args.name.as_deref())?;
+    let given = targets::parse_all(&args.target, session)?;
+    // A variant of that name may be there and faulty, which is said.
+    let variants = match loaded.filtered(args.name.as_deref()) {
+        Err(_) if session.failed() => Vec::new(),
+        found => found?,
+    };
     let jobs = targets::plan_all(&loaded, &variants, &given, session)?;
     let mut plans = Vec::new();
     for job in &jobs {

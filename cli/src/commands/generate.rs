@@ -17,17 +17,16 @@ pub(crate) fn run(args: &GenerateArgs, session: &mut Session) -> anyhow::Result<
     let Some(output) = &args.output else {
         return Err(Usage("no output folder given; add -o DIR".to_owned()).into());
     };
-    let given = targets::parse_all(&args.target)?;
+    let given = targets::parse_all(&args.target, session)?;
     let mut files = Emitted::default();
     let mut kinds_used: Vec<TargetKind> = Vec::new();
     for path in &args.files {
         let loaded = front::load(path, &args.source, None, session)?;
         let variants: Vec<_> = loaded.variants.iter().collect();
-        let jobs = if session.failed() {
-            Vec::new()
-        } else {
-            targets::plan_all(&loaded, &variants, &given, session)?
-        };
+        let jobs = targets::plan_all(&loaded, &variants, &given, session)?;
+        if session.failed() {
+            continue;
+        }
         kinds_used.extend(jobs.iter().map(|job| job.target.kind));
         for file in render(&loaded, &jobs, &args.emit)? {
             files.add(file)?;

@@ -27,7 +27,11 @@ pub(crate) fn run(args: &RunArgs, session: &mut Session) -> anyhow::Result<Outco
         return Ok(session.finish(json!({}))?);
     }
     let variant = loaded.select(args.name.as_deref())?;
-    let target = target(args, variant)?;
+    let target = match target(args, variant, &loaded, session)? {
+        Some(Computer::Target(target)) => Some(*target),
+        Some(Computer::Reference) => None,
+        None => return Ok(session.finish(json!({}))?),
+    };
     let tensors = Tensors::read(args, variant)?;
     let Some(arguments) = arguments(args, &loaded, variant, &tensors, session)? else {
         return Ok(session.finish(json!({}))?);
@@ -42,7 +46,13 @@ pub(crate) fn run(args: &RunArgs, session: &mut Session) -> anyhow::Result<Outco
     if session.failed() {
         return Ok(session.finish(json!({}))?);
     }
-    match launch(variant, target.as_ref(), &arguments, &loaded, session) {
+    let compiled = if args.together {
+        loaded.variants.iter().collect()
+    } else {
+        vec![variant]
+    };
+    let target = target.as_ref();
+    match launch(variant, target, &compiled, &arguments, &loaded, session) {
         Ok(Some((results, report))) => {
             npy::write(&args.output, &results.0)
                 .with_context(|| format!("cannot write {}", args.output.display()))?;
@@ -62,37 +72,48 @@ pub(crate) fn run(args: &RunArgs, session: &mut Session) -> anyhow::Result<Outco
     }
 }
 
-/// The target, or `None` for the reference.
-fn target(args: &RunArgs, variant: &Variant) -> Result<Option<Target>, Usage> {
-    let given = args.target.as_deref().map(targets::parse).transpose()?;
+/// Who computes.
+enum Computer {
+    Reference,
+    Target(Box<Target>),
+}
+
+/// Who computes, or `None` where a name of no target was reported.
+fn target(
+    args: &RunArgs,
+    variant: &Variant,
+    loaded: &Loaded,
+    session: &mut Session,
+) -> anyhow::Result<Option<Computer>> {
+    let given = targets::parse_all(&args.target, session)?;
+    let (of_file, faults) = targets::of_variant(variant, &given, &loaded.folder);
+    session.report(&loaded.sources, faults)?;
+    if session.failed() {
+        return Ok(None);
+    }
     let kind = match args.backend {
-        Some(BackendArg::Reference) => return Ok(None),
+        Some(BackendArg::Reference) => return Ok(Some(Computer::Reference)),
         Some(BackendArg::Cpu) => Some(TargetKind::Cpu),
         Some(BackendArg::Ascend) => Some(TargetKind::SplitCore),
         None => None,
     };
-    if let (Some(target), Some(kind)) = (&given, kind)
+    if let (Some(target), Some(kind)) = (given.known.first(), kind)
         && target.kind != kind
     {
         return Err(Usage(format!(
             "target `{}` belongs to backend {}; leave --backend out or name another target",
             target.name,
             Backend::of(target).name()
-        )));
+        ))
+        .into());
     }
-    if given.is_some() {
-        return Ok(given);
-    }
-    let named = variant
-        .targets
-        .iter()
-        .filter_map(|named| Target::built_in(&named.target.value))
-        .find(|target| kind.is_none_or(|kind| target.kind == kind));
+    let found = targets::first_of(of_file, kind);
     let default = match kind {
         Some(TargetKind::SplitCore) => DEFAULT_ASCEND,
         Some(TargetKind::Cpu) | None => "cpu",
     };
-    Ok(named.or_else(|| Target::built_in(default)))
+    let target = found.or_else(|| Target::built_in(default));
+    Ok(target.map(|target| Computer::Target(Box::new(target))))
 }
 
 /// A warning about values that a matrix unit would spread: it multiplies them by the 0 of a masked pair.
@@ -197,10 +218,11 @@ fn arguments<'t>(
     Ok((!session.failed()).then_some(arguments))
 }
 
-/// Compiles and launches; `None` where a warning of planning is fatal.
+/// Compiles these variants and launches one of them; `None` where a warning of planning is fatal.
 fn launch(
     variant: &Variant,
     target: Option<&Target>,
+    compiled: &[&Variant],
     arguments: &Arguments<'_>,
     loaded: &Loaded,
     session: &mut Session,
@@ -217,7 +239,12 @@ fn launch(
             if session.failed() {
                 return Ok(None);
             }
-            Runtime::from_env()?.compile(variant, target)?
+            let mut compiled = compiled.to_vec();
+            compiled.retain(|one| fa_codegen::plan(one, target).is_ok());
+            let kernels = Runtime::from_env()?.compile_many(&compiled, target)?;
+            let mut kernels = compiled.into_iter().zip(kernels);
+            let found = kernels.find(|(one, _)| one.name.value == variant.name.value);
+            found.expect("it was planned just now").1
         }
     };
     let results = kernel.run(arguments)?;

@@ -11,7 +11,7 @@ use crate::emitted::Emitted;
 use crate::front::{self, Loaded};
 use crate::session::{Outcome, Session, Usage};
 use crate::table::Table;
-use crate::targets;
+use crate::targets::{self, Given};
 
 /// Targets that stand for the backends where nothing names any.
 const ONE_PER_BACKEND: [&str; 2] = ["cpu", "ascend910b"];
@@ -19,8 +19,8 @@ const ONE_PER_BACKEND: [&str; 2] = ["cpu", "ascend910b"];
 /// Verifies all variants of a file.
 pub(crate) fn run(args: &VerifyArgs, session: &mut Session) -> anyhow::Result<Outcome> {
     session.configure(&args.source);
-    let given = targets::parse_all(&args.target)?;
     let loaded = front::load(&args.file, &args.source, args.name.as_deref(), session)?;
+    let given = targets::parse_all(&args.target, session)?;
     if session.failed() {
         return Ok(session.finish(json!({ "rows": [] }))?);
     }
@@ -107,18 +107,15 @@ fn kernels(
     runtime: &Runtime,
     loaded: &Loaded,
     variant: &Variant,
-    given: &[Target],
+    given: &Given,
     skipped: &mut Vec<String>,
     session: &mut Session,
 ) -> anyhow::Result<Vec<Kernel>> {
-    let asked = match targets::of_variant(variant, given) {
-        Ok(targets) if !given.is_empty() || !variant.targets.is_empty() => targets,
-        Ok(_) => Vec::new(),
-        Err(faults) => {
-            session.report(&loaded.sources, faults)?;
-            Vec::new()
-        }
-    };
+    let (mut asked, faults) = targets::of_variant(variant, given, &loaded.folder);
+    session.report(&loaded.sources, faults)?;
+    if given.is_empty() && variant.targets.is_empty() {
+        asked.clear();
+    }
     let implied: Vec<Target> = if given.is_empty() {
         ONE_PER_BACKEND
             .into_iter()

@@ -9,12 +9,12 @@ use super::env::Env;
 use super::fields::Fields;
 use super::hir::{Hir, HirKind};
 use super::infer::Infer;
-use super::layers::{Body, Key, Setting};
+use super::layers::{Body, Key, Setting, spelt};
 use super::linear::Facts;
 use super::lower::Lower;
 use super::places::{self, Place};
 use super::schedule::Schedules;
-use super::sink::{Known, Sink};
+use super::sink::{Known, Sink, nearest};
 use super::warnings;
 use crate::ast::{Attention, Expr};
 use crate::codes;
@@ -30,9 +30,11 @@ pub(super) struct Input<'a> {
     pub(super) sources: &'a SourceMap,
     pub(super) attention: &'a Attention,
     /// Its layers, the most general first.
-    pub(super) layers: &'a [&'a Body<'a>],
+    pub(super) layers: Vec<&'a Body<'a>>,
     /// The constants of the file.
     pub(super) env: &'a Env,
+    /// All layers are known; else a parent is missing, which is reported, and so may be whatever it sets.
+    pub(super) whole: bool,
 }
 
 /// The numbers that other fields rest on.
@@ -80,6 +82,7 @@ pub(super) fn build(
     sink: &mut Sink,
 ) -> Option<Variant> {
     let errors_before = sink.errors();
+    sink.take_orphans();
     let mut env = input.env.clone();
     let (base, declared) = settle(input, &mut env, used, sink);
     let mut fields = fields(input, &env, &declared.lets, used, sink);
@@ -93,6 +96,7 @@ pub(super) fn build(
     let roots = fields.roots();
     let lowered = lower(input, &env, &base, &declared, &roots, sink);
     if incomplete(input, &lowered) || sink.errors() > errors_before {
+        unmentioned_inputs(input, &env, &declared, sink);
         return None;
     }
     unused_inputs(&env, &declared, &roots, &lowered, sink);
@@ -102,8 +106,12 @@ pub(super) fn build(
     let mut variant = assemble(input, &env, base, rest)?;
     let sink_span = span_of(input, Key::Sink);
     expressions(&mut variant, &env, &declared, lowered, sink_span);
-    warnings::of_variant(&variant, setting(input, Key::Mask), input.env, sink);
     Some(variant)
+}
+
+/// Warnings and notes about a variant that has no error.
+pub(super) fn warn(input: &Input<'_>, variant: &Variant, sink: &mut Sink) {
+    warnings::of_variant(variant, setting(input, Key::Mask), input.env, sink);
 }
 
 /// Completes the environment: first what rests on constants alone, then the declarations.
@@ -114,11 +122,11 @@ fn settle(
     sink: &mut Sink,
 ) -> (Base, Declared) {
     let no_lets = Lets::default();
-    let decls = declare::merged(input.layers, input.env, sink);
+    let decls = declare::merged(&input.layers, input.env, sink);
     declare::announce(env, &decls);
     let mut early = fields(input, env, &no_lets, used, sink);
     let base = Base {
-        sizes: early.sizes(input.attention),
+        sizes: early.sizes(input.attention, input.whole),
         layout: early.layout(),
         align: early.align(),
     };
@@ -185,7 +193,7 @@ fn fields<'f>(
 ) -> Fields<'f> {
     Fields {
         sources: input.sources,
-        layers: input.layers,
+        layers: &input.layers,
         env,
         lets,
         used,
@@ -205,14 +213,14 @@ fn span_of(input: &Input<'_>, key: Key) -> Option<Span> {
 }
 
 impl Fields<'_> {
-    fn sizes(&mut self, attention: &Attention) -> Sizes {
+    fn sizes(&mut self, attention: &Attention, whole: bool) -> Sizes {
         let plain = |known: Known<Spanned<u32>>| match known {
             Known::Value(value) => Known::Value(value.value),
             Known::Absent => Known::Absent,
             Known::Broken => Known::Broken,
         };
         let head_dim = self.int(Key::HeadDim, 1..=512);
-        if head_dim == Known::Absent && !attention.name.text.is_empty() {
+        if head_dim == Known::Absent && whole && !attention.name.text.is_empty() {
             self.sink.push(
                 Diagnostic::error(
                     codes::MISSING_FIELD,
@@ -264,19 +272,30 @@ impl Fields<'_> {
     fn root(&mut self, key: Key, ty: Type, place: Place) -> Option<Hir> {
         let field = self.field(key).value()?;
         let expr: &Expr = self.expr(field)?;
-        let role = format!("`{}`", field.name.text);
-        let hir = Infer {
+        let role = format!("`{}`", spelt(&field.name.text));
+        let kept = self.sink.orphans().len();
+        let mut infer = Infer {
             sources: self.sources,
             env: self.env,
             used: self.used,
             sink: self.sink,
-        }
-        .expect(expr, ty, &role)?;
-        if let Some(report) = places::misplaced(&hir, place, &self.lets.vars) {
-            self.sink.push(report);
+        };
+        let Some(hir) = infer.infer(expr) else {
+            let parts = &infer.sink.orphans()[kept..];
+            let misplaced: Vec<Diagnostic> = parts
+                .iter()
+                .flat_map(|part| places::misplaced(part, place, &self.lets.vars))
+                .collect();
+            infer.sink.extend(misplaced);
             return None;
+        };
+        let misplaced = places::misplaced(&hir, place, &self.lets.vars);
+        if misplaced.is_empty() {
+            return infer.coerce(hir, ty, expr, &role);
         }
-        Some(hir)
+        infer.sink.extend(misplaced);
+        // Names that have no value say nothing of indices; in a mask the rest is checked on.
+        (place != Place::Sink && hir.ty == ty).then_some(hir)
     }
 }
 
@@ -306,6 +325,9 @@ fn lower(
         if let Some(hir) = &declared.lets.typed[*number] {
             lower.lets[*number] = lower.lower(hir);
         }
+    }
+    for orphan in lower.sink.take_orphans() {
+        lower.lower(&orphan);
     }
     let mut root = |hir: &Option<Hir>| hir.as_ref().and_then(|hir| lower.lower(hir));
     let roots = Roots {
@@ -388,6 +410,29 @@ fn unused_inputs(
         if *own && !tensors_read.contains(&id) {
             let mentioned = tensors.contains(&id);
             sink.push(unread("tensor", &tensor.name, tensor.span, mentioned));
+        }
+    }
+}
+
+/// The same for a variant with errors, whose expressions may be incomplete: inputs that no text comes near to.
+fn unmentioned_inputs(input: &Input<'_>, env: &Env, declared: &Declared, sink: &mut Sink) {
+    let bodies: Option<Vec<_>> = input
+        .layers
+        .iter()
+        .map(|body| body.mentioned.as_ref())
+        .collect();
+    let Some(bodies) = bodies else { return };
+    let mentioned = |name: &str| {
+        let mut words = bodies.iter().flat_map(|body| body.iter());
+        words.any(|word| *word == name || nearest(word, [name]).is_some())
+    };
+    let params = declared.params.iter();
+    let params = params.map(|(param, own)| ("param", &param.name, param.span, *own));
+    let tensors = env.tensors.iter().zip(&declared.own_tensors);
+    let tensors = tensors.map(|(tensor, own)| ("tensor", &tensor.name, tensor.span, *own));
+    for (kind, name, span, own) in params.chain(tensors) {
+        if own && !mentioned(name) {
+            sink.push(unread(kind, name, span, false));
         }
     }
 }

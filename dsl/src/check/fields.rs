@@ -7,7 +7,7 @@ use super::declare::Lets;
 use super::env::Env;
 use super::fold::fold;
 use super::infer::Infer;
-use super::layers::{Body, Key, Setting};
+use super::layers::{Body, Key, Setting, spelt};
 use super::sink::{Known, Sink, nearest, one_of};
 use crate::ast::{Expr, ExprKind, Field, FieldValue};
 use crate::codes;
@@ -81,7 +81,10 @@ impl<'f> Fields<'f> {
                 self.sink.push(
                     Diagnostic::error(
                         codes::WRONG_VALUE,
-                        format!("`{}` takes one value, this is a list", field.name.text),
+                        format!(
+                            "`{}` takes one value, this is a list",
+                            spelt(&field.name.text)
+                        ),
                         "write the value without brackets",
                     )
                     .at(list.span, "a list"),
@@ -116,7 +119,7 @@ impl<'f> Fields<'f> {
         range: std::ops::RangeInclusive<u32>,
         multiple: u32,
     ) -> Option<Spanned<u32>> {
-        let name = &field.name.text;
+        let name = spelt(&field.name.text);
         let expr = self.expr(field)?;
         let role = format!("`{name}`");
         let Value::Int(value) = self.constant(expr, Type::Int, &role)? else {
@@ -182,7 +185,7 @@ impl<'f> Fields<'f> {
     ) -> Option<T> {
         let expr = self.expr(field)?;
         let names = choices.iter().map(|(name, _)| *name);
-        let name = &field.name.text;
+        let name = spelt(&field.name.text);
         let report = match &expr.kind {
             ExprKind::Name(word) => {
                 if let Some((_, value)) = choices.iter().find(|(known, _)| known == word) {
@@ -203,7 +206,7 @@ impl<'f> Fields<'f> {
                     }
                 }
             }
-            ExprKind::Error => return None,
+            ExprKind::Broken(_) | ExprKind::Error => return None,
             _ => Diagnostic::error(
                 codes::WRONG_VALUE,
                 format!("`{name}` takes a word"),
@@ -287,7 +290,7 @@ impl<'f> Fields<'f> {
     /// A float constant of a field, with its place.
     pub(super) fn float_of(&mut self, field: &'f Field) -> Option<(f64, Span)> {
         let expr = self.expr(field)?;
-        let role = format!("`{}`", field.name.text);
+        let role = format!("`{}`", spelt(&field.name.text));
         match self.constant(expr, Type::Float, &role)? {
             Value::Float(value) => Some((value, expr.span)),
             Value::Int(_) | Value::Bool(_) => None,

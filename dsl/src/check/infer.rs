@@ -11,6 +11,7 @@ use crate::diagnostic::Diagnostic;
 use crate::ir::eval::Value;
 use crate::ir::{Binary, Type, Unary, Var};
 use crate::span::{SourceMap, Span};
+use crate::variant::{Dim, Size};
 
 /// The state of inference; `None` from its functions means that a fault is reported.
 pub(super) struct Infer<'e> {
@@ -62,15 +63,35 @@ impl Infer<'_> {
                 let cond = self.expect(cond, Type::Bool, "the condition of `if`");
                 let then_hir = self.infer(then);
                 let other_hir = self.infer(other);
-                let (cond, a, b) = (cond?, then_hir?, other_hir?);
-                let (a, b) = self.unify(a, b, then, other, "the arms of `if`")?;
+                let [cond, a, b] = self.all([cond, then_hir, other_hir])?;
+                let Some((a, b)) = self.unify(a, b, then, other, "the arms of `if`") else {
+                    self.sink.orphan([Some(cond)]);
+                    return None;
+                };
                 let ty = a.ty;
                 let kind = HirKind::Select(Box::new(cond), Box::new(a), Box::new(b));
                 Some(Hir::new(kind, ty, span))
             }
             ExprKind::Group(inner) => self.infer(inner).map(|hir| Hir { span, ..hir }),
+            ExprKind::Broken(parts) => {
+                for part in parts {
+                    let part = self.infer(part);
+                    self.sink.orphan([part]);
+                }
+                None
+            }
             ExprKind::Error => None,
         }
+    }
+
+    /// The parts of an expression if there are all; else those that are there are kept to be checked further.
+    pub(super) fn all<const N: usize>(&mut self, parts: [Option<Hir>; N]) -> Option<[Hir; N]> {
+        if parts.iter().any(Option::is_none) {
+            self.sink.orphan(parts);
+            return None;
+        }
+        let parts: Vec<Hir> = parts.into_iter().flatten().collect();
+        <[Hir; N]>::try_from(parts).ok()
     }
 
     /// An expression that must have this type; `role` says for what.
@@ -80,7 +101,7 @@ impl Infer<'_> {
     }
 
     /// The same value in the wanted type, or an error.
-    fn coerce(&mut self, hir: Hir, ty: Type, expr: &Expr, role: &str) -> Option<Hir> {
+    pub(super) fn coerce(&mut self, hir: Hir, ty: Type, expr: &Expr, role: &str) -> Option<Hir> {
         if hir.ty == ty {
             return Some(hir);
         }
@@ -90,14 +111,14 @@ impl Infer<'_> {
             return Some(float);
         }
         let help = self.conversion(expr, hir.ty, ty);
-        self.error(
-            Diagnostic::error(
-                codes::WRONG_TYPE,
-                format!("{role} must be {}, this is {}", a_type(ty), a_type(hir.ty)),
-                help,
-            )
-            .at(expr.span, a_type(hir.ty)),
-        )
+        let report = Diagnostic::error(
+            codes::WRONG_TYPE,
+            format!("{role} must be {}, this is {}", a_type(ty), a_type(hir.ty)),
+            help,
+        );
+        let report = report.at(expr.span, a_type(hir.ty));
+        self.sink.orphan([Some(hir)]);
+        self.error(report)
     }
 
     /// How to write an expression in another type.
@@ -155,19 +176,13 @@ impl Infer<'_> {
             (Type::Bool, other) => self.conversion(left, Type::Bool, other),
             (other, _) => self.conversion(right, Type::Bool, other),
         };
-        self.error(
-            Diagnostic::error(
-                codes::WRONG_TYPE,
-                format!(
-                    "{role} differ in type: {} and {}",
-                    a_type(a.ty),
-                    a_type(b.ty)
-                ),
-                help,
-            )
-            .at(left.span, a_type(a.ty))
-            .at(right.span, a_type(b.ty)),
-        )
+        let (a_type, b_type) = (a_type(a.ty), a_type(b.ty));
+        let message = format!("{role} differ in type: {a_type} and {b_type}");
+        let report = Diagnostic::error(codes::WRONG_TYPE, message, help)
+            .at(left.span, a_type)
+            .at(right.span, b_type);
+        self.sink.orphan([Some(a), Some(b)]);
+        self.error(report)
     }
 
     pub(super) fn error<T>(&mut self, diagnostic: Diagnostic) -> Option<T> {
@@ -235,8 +250,10 @@ impl Infer<'_> {
                 Some(Hir::new(HirKind::Let(index), ty, span))
             }
             Def::Tensor(id) => {
-                let rank = self.env.tensors[id.0 as usize].dims.len();
-                let form = vec!["…"; rank].join(", ");
+                let dims = &self.env.tensors[id.0 as usize].dims;
+                let rank = dims.len();
+                let form: Vec<&str> = dims.iter().map(usual_index).collect();
+                let form = form.join(", ");
                 self.error(
                     Diagnostic::error(
                         codes::WRONG_ARGUMENTS,
@@ -325,7 +342,10 @@ impl Infer<'_> {
             .map(|index| self.expect(index, Type::Int, "an index"))
             .collect();
         let id = match def {
-            Some(None) | Some(Some(Def::Broken)) => return None,
+            Some(None) | Some(Some(Def::Broken)) => {
+                self.sink.orphan(parts);
+                return None;
+            }
             Some(Some(Def::NotYet)) => return self.error(not_yet(&name.text, name.span)),
             Some(Some(Def::Tensor(id))) => id,
             other => {
@@ -357,7 +377,11 @@ impl Infer<'_> {
             return self.error(report);
         }
         let ty = tensor.dtype.expression_type();
-        let index = parts.into_iter().collect::<Option<Vec<Hir>>>()?;
+        if parts.iter().any(Option::is_none) {
+            self.sink.orphan(parts);
+            return None;
+        }
+        let index: Vec<Hir> = parts.into_iter().flatten().collect();
         let kind = HirKind::Load {
             tensor: id,
             index,
@@ -403,10 +427,12 @@ impl Infer<'_> {
             } else {
                 Binary::Or
             };
-            return Some(Hir::binary(ir, a?, b?, span));
+            let [a, b] = self.all([a, b])?;
+            return Some(Hir::binary(ir, a, b, span));
         }
-        let (a, b) = (self.infer(left), self.infer(right));
-        let (a, b) = self.unify(a?, b?, left, right, &format!("the operands of `{text}`"))?;
+        let parts = [self.infer(left), self.infer(right)];
+        let [a, b] = self.all(parts)?;
+        let (a, b) = self.unify(a, b, left, right, &format!("the operands of `{text}`"))?;
         if a.ty == Type::Bool && !matches!(op, BinaryOp::Eq | BinaryOp::Ne) {
             return self.error(
                 Diagnostic::error(
@@ -443,6 +469,19 @@ impl Infer<'_> {
             BinaryOp::Rem | BinaryOp::And | BinaryOp::Or => (Binary::Rem, a, b),
         };
         Some(Hir::binary(ir, a, b, span))
+    }
+}
+
+/// What a dimension is mostly indexed by.
+fn usual_index(dim: &Dim) -> &'static str {
+    match (dim.sizes.as_slice(), dim.constant) {
+        ([Size::B], 0) => "b",
+        ([Size::H], 0) => "h",
+        ([Size::KvH], 0) => "kv_h",
+        ([Size::QLen], 0) => "q_idx",
+        ([Size::KvLen], 0) => "kv_idx",
+        ([], 1) => "0",
+        _ => "…",
     }
 }
 

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use super::env;
+use super::order;
 use super::sink::{Sink, nearest, one_of};
 use crate::ast::{self, Block, Broken, Field, Name, Statement};
 use crate::codes;
@@ -148,11 +150,15 @@ pub(super) struct Body<'a> {
     pub(super) settings: Settings<'a>,
     pub(super) targets: Vec<Target<'a>>,
     pub(super) declared: Vec<Decl<'a>>,
+    /// All names that its expressions mention; `None` where a statement cannot be read, which may mention any.
+    pub(super) mentioned: Option<Vec<&'a str>>,
 }
 
 /// Reads a body.
 pub(super) fn body<'a>(statements: &'a [Statement], sink: &mut Sink) -> Body<'a> {
     let mut body = Body::default();
+    misspelt(statements, &mut body.settings);
+    body.mentioned = mentioned(statements);
     for statement in statements {
         match statement {
             Statement::Field(field) if field.name.text == "target" => {
@@ -170,6 +176,7 @@ pub(super) fn body<'a>(statements: &'a [Statement], sink: &mut Sink) -> Body<'a>
                 if let Some(name) = &broken.name {
                     match spec(&name.text) {
                         Some(_) => broken_setting(broken, &mut body.settings),
+                        None if env::is_reserved(&name.text) => {}
                         None => body.declared.push(Decl::Broken(name)),
                     }
                 }
@@ -179,8 +186,72 @@ pub(super) fn body<'a>(statements: &'a [Statement], sink: &mut Sink) -> Body<'a>
     body
 }
 
+/// The names in the expressions of some statements.
+fn mentioned(statements: &[Statement]) -> Option<Vec<&str>> {
+    let mut found = Vec::new();
+    for statement in statements {
+        match statement {
+            Statement::Field(field) => match &field.value {
+                ast::FieldValue::Expr(expr) => found.extend(order::names(expr)),
+                ast::FieldValue::List(list) => {
+                    found.extend(list.items.iter().flat_map(order::names));
+                }
+            },
+            Statement::Block(block) => found.extend(mentioned(&block.body)?),
+            Statement::Let(binding) => found.extend(order::names(&binding.value)),
+            Statement::Param(_) | Statement::Tensor(_) => {}
+            Statement::Broken(_) => return None,
+        }
+    }
+    Some(found)
+}
+
 fn spec(name: &str) -> Option<&'static Spec> {
     SPECS.iter().find(|spec| spec.name == name)
+}
+
+/// The field that a misspelt name means.
+fn meant(name: &str) -> Option<&'static Spec> {
+    let in_block = SPECS.iter().any(|spec| spec.block.contains(&name));
+    if in_block || spec(name).is_some() || name == "target" {
+        return None;
+    }
+    let names = SPECS.iter().map(|spec| spec.name).chain(["target"]);
+    nearest(name, names).and_then(spec)
+}
+
+/// The right spelling of a field's name.
+pub(super) fn spelt(name: &str) -> &str {
+    meant(name).map_or(name, |spec| spec.name)
+}
+
+/// Takes misspelt fields for what they mean, where nothing else sets that: the spelling is reported apart, their
+/// values are still checked, and what they set is not missing.
+fn misspelt<'a>(statements: &'a [Statement], settings: &mut Settings<'a>) {
+    let is_set = |spec: &Spec| {
+        let mut names = statements.iter().map(|statement| match statement {
+            Statement::Field(field) => Some(&field.name),
+            Statement::Block(block) => Some(&block.name),
+            Statement::Broken(broken) => broken.name.as_ref(),
+            Statement::Param(_) | Statement::Tensor(_) | Statement::Let(_) => None,
+        });
+        names.any(|name| name.is_some_and(|name| name.text == spec.name))
+    };
+    for statement in statements {
+        let (name, setting) = match statement {
+            Statement::Field(field) => (&field.name, Setting::Field(field)),
+            Statement::Block(block) => (&block.name, Setting::Broken(block.span)),
+            _ => continue,
+        };
+        let Some(spec) = meant(&name.text).filter(|spec| !is_set(spec)) else {
+            continue;
+        };
+        let setting = match setting {
+            Setting::Field(field) if !spec.field => Setting::Broken(field.span),
+            other => other,
+        };
+        settings.entry(spec.key).or_insert(setting);
+    }
 }
 
 fn broken_setting(broken: &Broken, settings: &mut Settings<'_>) {
@@ -421,7 +492,7 @@ fn target_field<'a>(field: &'a Field, body: &mut Body<'a>, sink: &mut Sink) {
                 let settings = Settings::new();
                 add_target(Target { name, settings }, body, sink);
             }
-            ast::ExprKind::Error => {}
+            ast::ExprKind::Broken(_) | ast::ExprKind::Error => {}
             _ => sink.push(
                 Diagnostic::error(
                     codes::WRONG_VALUE,

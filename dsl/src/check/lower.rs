@@ -144,9 +144,11 @@ impl Lower<'_> {
         for (axis, part) in index.iter().enumerate() {
             let lowered = self.lower(part);
             if let Some(lowered) = lowered {
-                self.index(id, axis, part, lowered, covered)?;
+                let inside = self.index(id, axis, part, lowered, covered);
+                parts.push(inside.map(|()| lowered));
+                continue;
             }
-            parts.push(lowered);
+            parts.push(None);
         }
         let parts = parts.into_iter().collect::<Option<Vec<ExprId>>>()?;
         let loaded = self.exprs.load(id, parts, whole.ty);

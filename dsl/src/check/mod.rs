@@ -30,6 +30,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use consts::parse_value;
 pub use linear::SIZE_LIMIT;
+pub use sink::nearest;
 
 use crate::ast::{self, Attention, Const, Item};
 use crate::codes;
@@ -39,7 +40,7 @@ use crate::span::{FileId, SourceMap, Span};
 use crate::variant::Variant;
 use env::Env;
 use layers::Body;
-use sink::{Sink, nearest};
+use sink::Sink;
 
 /// A constant set from outside, as by `-D radius=1024`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +54,7 @@ pub struct Define {
 /// What a check gives.
 #[derive(Clone, Debug)]
 pub struct Checked {
-    /// The variants without errors of their own, in order; complete only if there is no error at all.
+    /// The variants without errors, in order: those that can be planned even where the file has errors elsewhere.
     pub variants: Vec<Variant>,
     /// All findings, by place.
     pub diagnostics: Vec<Diagnostic>,
@@ -99,18 +100,27 @@ pub fn check_tree(
         .map(|attention| layers::body(&attention.body, &mut sink))
         .collect();
     let chains = chains(&attentions, &mut sink);
-    let mut variants = Vec::new();
+    let mut built = Vec::new();
     for (attention, chain) in attentions.iter().zip(&chains) {
-        let Some(chain) = chain else { continue };
-        let layers: Vec<&Body<'_>> = chain.iter().map(|index| &bodies[*index]).collect();
         let input = build::Input {
             sources,
             attention,
-            layers: &layers,
+            layers: chain.layers.iter().map(|index| &bodies[*index]).collect(),
             env: &env,
+            whole: chain.whole,
         };
-        variants.extend(build::build(&input, &mut used, &mut sink));
+        let variant = build::build(&input, &mut used, &mut sink);
+        built.extend(variant.map(|variant| (variant, input, chain)));
     }
+    built.retain(|(_, _, chain)| {
+        let mut spans = chain.layers.iter().map(|index| attentions[*index].span);
+        let found = || faults.iter().chain(sink.found());
+        chain.whole && !spans.any(|span| has_error(found(), span))
+    });
+    for (variant, input, _) in &built {
+        build::warn(input, variant, &mut sink);
+    }
+    let variants = built.into_iter().map(|(variant, ..)| variant).collect();
     if !broken_syntax && sink.errors() == 0 {
         unused(&consts, &bodies, &env, &used, &mut sink);
     }
@@ -121,6 +131,15 @@ pub fn check_tree(
         variants,
         diagnostics,
     }
+}
+
+/// Whether an error stands within a piece of text, or outside any: then it may be about every piece.
+fn has_error<'d>(found: impl Iterator<Item = &'d Diagnostic>, within: Span) -> bool {
+    let mut errors = found.filter(|found| found.is_error());
+    errors.any(|found| match found.span() {
+        Some(at) => at.file == within.file && within.start <= at.start && at.end <= within.end,
+        None => true,
+    })
 }
 
 fn as_const(item: &Item) -> Option<&Const> {
@@ -149,8 +168,16 @@ fn no_variant(tree: &ast::File) -> Diagnostic {
     }
 }
 
-/// The layers of each variant, the most general first; `None` where they cannot be told.
-fn chains(attentions: &[&Attention], sink: &mut Sink) -> Vec<Option<Vec<usize>>> {
+/// The layers of a variant.
+struct Chain {
+    /// Their numbers, the most general first, as far as they are known.
+    layers: Vec<usize>,
+    /// No parent is missing.
+    whole: bool,
+}
+
+/// The layers of each variant. A misspelt parent is reported and taken for the one that is meant.
+fn chains(attentions: &[&Attention], sink: &mut Sink) -> Vec<Chain> {
     let mut first: BTreeMap<&str, usize> = BTreeMap::new();
     for (index, attention) in attentions.iter().enumerate() {
         let name = &attention.name;
@@ -168,7 +195,7 @@ fn chains(attentions: &[&Attention], sink: &mut Sink) -> Vec<Option<Vec<usize>>>
             }
         }
     }
-    let parents: Vec<Result<Option<usize>, ()>> = attentions
+    let parents: Vec<Parent> = attentions
         .iter()
         .map(|attention| parent(attention, &first, sink))
         .collect();
@@ -177,19 +204,25 @@ fn chains(attentions: &[&Attention], sink: &mut Sink) -> Vec<Option<Vec<usize>>>
         .collect()
 }
 
-/// The number of the parent, if there is one; an unknown one is an error.
-fn parent(
-    attention: &Attention,
-    first: &BTreeMap<&str, usize>,
-    sink: &mut Sink,
-) -> Result<Option<usize>, ()> {
+/// What a variant inherits from.
+#[derive(Clone, Copy)]
+enum Parent {
+    Nothing,
+    Variant(usize),
+    /// Something that is not there, which is reported.
+    Missing,
+}
+
+/// The parent of a variant; an unknown one is an error.
+fn parent(attention: &Attention, first: &BTreeMap<&str, usize>, sink: &mut Sink) -> Parent {
     let Some(parent) = &attention.parent else {
-        return Ok(None);
+        return Parent::Nothing;
     };
     if let Some(index) = first.get(parent.text.as_str()) {
-        return Ok(Some(*index));
+        return Parent::Variant(*index);
     }
-    let near = nearest(&parent.text, first.keys().copied());
+    let others = first.keys().filter(|name| **name != attention.name.text);
+    let near = nearest(&parent.text, others.copied());
     let help = match near {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("define `attention {} {{ … }}` in this file", parent.text),
@@ -200,44 +233,45 @@ fn parent(
         help,
     )
     .at(parent.span, "unknown variant");
-    sink.push(match near {
-        Some(near) => report.with_patch(parent.span, near),
-        None => report,
-    });
-    Err(())
-}
-
-fn chain(
-    start: usize,
-    parents: &[Result<Option<usize>, ()>],
-    attentions: &[&Attention],
-    sink: &mut Sink,
-) -> Option<Vec<usize>> {
-    let (mut chain, mut seen) = (vec![start], BTreeSet::from([start]));
-    let mut at = start;
-    loop {
-        match parents[at] {
-            Err(()) => return None,
-            Ok(None) => {
-                chain.reverse();
-                return Some(chain);
-            }
-            Ok(Some(parent)) if seen.insert(parent) => {
-                chain.push(parent);
-                at = parent;
-            }
-            Ok(Some(parent)) => {
-                let report = Diagnostic::error(
-                    codes::INHERITANCE,
-                    format!("`{}` inherits from itself", attentions[parent].name.text),
-                    "remove one `: PARENT`, and write its fields out",
-                )
-                .at(attentions[parent].name.span, "part of a circle of parents");
-                sink.push(report);
-                return None;
-            }
+    match near {
+        Some(near) => {
+            sink.push(report.with_patch(parent.span, near));
+            Parent::Variant(first[near])
+        }
+        None => {
+            sink.push(report);
+            Parent::Missing
         }
     }
+}
+
+fn chain(start: usize, parents: &[Parent], attentions: &[&Attention], sink: &mut Sink) -> Chain {
+    let mut layers = vec![start];
+    let whole = loop {
+        let at = layers[layers.len() - 1];
+        match parents[at] {
+            Parent::Nothing => break true,
+            Parent::Missing => break false,
+            Parent::Variant(parent) => {
+                let Some(before) = layers.iter().position(|layer| *layer == parent) else {
+                    layers.push(parent);
+                    continue;
+                };
+                // Named by its first member, whichever the search came in by.
+                let first = layers[before..].iter().min().unwrap_or(&parent);
+                let name = &attentions[*first].name;
+                let report = Diagnostic::error(
+                    codes::INHERITANCE,
+                    format!("`{}` inherits from itself", name.text),
+                    "remove one `: PARENT`, and write its fields out",
+                );
+                sink.push(report.at(name.span, "part of a circle of parents"));
+                break false;
+            }
+        }
+    };
+    layers.reverse();
+    Chain { layers, whole }
 }
 
 /// Warns of constants and `let`s that no variant reads.

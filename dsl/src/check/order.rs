@@ -63,7 +63,9 @@ pub(super) fn names(expr: &Expr) -> Vec<&str> {
     while let Some(expr) = pending.pop() {
         match &expr.kind {
             ExprKind::Name(name) => found.push(name.as_str()),
-            ExprKind::Call(_, arguments) => pending.extend(arguments),
+            ExprKind::Call(_, arguments) | ExprKind::Broken(arguments) => {
+                pending.extend(arguments);
+            }
             ExprKind::Index(name, indices) => {
                 found.push(name.text.as_str());
                 pending.extend(indices);

@@ -48,12 +48,24 @@ pub(super) fn vars(hir: &Hir, lets: &[Vec<Var>]) -> Vec<(Var, Span)> {
     found
 }
 
-/// The first name that has no value in this place, as an error.
-pub(super) fn misplaced(hir: &Hir, place: Place, lets: &[Vec<Var>]) -> Option<Diagnostic> {
-    let (var, span) = vars(hir, lets)
+/// The names that have no value in this place, each reported where it stands first.
+pub(super) fn misplaced(hir: &Hir, place: Place, lets: &[Vec<Var>]) -> Vec<Diagnostic> {
+    let mut found = vars(hir, lets);
+    found.retain(|(var, _)| !place.allows(*var));
+    found.sort_by_key(|(_, span)| *span);
+    let mut first: Vec<(Var, Span)> = Vec::new();
+    for (var, span) in found {
+        if first.iter().all(|(before, _)| *before != var) {
+            first.push((var, span));
+        }
+    }
+    first
         .into_iter()
-        .filter(|(var, _)| !place.allows(*var))
-        .min_by_key(|(_, span)| *span)?;
+        .map(|(var, span)| has_no_value(var, place, span))
+        .collect()
+}
+
+fn has_no_value(var: Var, place: Place, span: Span) -> Diagnostic {
     let name = spelling(var);
     let here = place.name();
     let (label, help) = match (place, var) {
@@ -68,14 +80,12 @@ pub(super) fn misplaced(hir: &Hir, place: Place, lets: &[Vec<Var>]) -> Option<Di
             ),
         ),
     };
-    Some(
-        Diagnostic::error(
-            codes::WRONG_PLACE,
-            format!("`{name}` has no value in `{here}`"),
-            help,
-        )
-        .at(span, label),
+    Diagnostic::error(
+        codes::WRONG_PLACE,
+        format!("`{name}` has no value in `{here}`"),
+        help,
     )
+    .at(span, label)
 }
 
 fn spelling(var: Var) -> &'static str {

@@ -39,10 +39,12 @@ impl Infer<'_> {
     /// A call of a function or mask word.
     pub(super) fn call(&mut self, name: &Name, arguments: &[Expr], span: Span) -> Option<Hir> {
         let Some(form) = env::signature(&name.text) else {
+            self.parts(arguments);
             return self.not_callable(name);
         };
         let wanted = form.matches(',').count() + 1;
         if arguments.len() != wanted {
+            self.parts(arguments);
             return self.error(
                 Diagnostic::error(
                     codes::WRONG_ARGUMENTS,
@@ -91,6 +93,16 @@ impl Infer<'_> {
                 let role = format!("the argument of `{float_function}`");
                 let a = self.expect(&arguments[0], Type::Float, &role)?;
                 Some(Hir::unary(op, a, span))
+            }
+        }
+    }
+
+    /// Arguments of something that is no call, which are expressions all the same, or the names of tensors.
+    fn parts(&mut self, arguments: &[Expr]) {
+        for argument in arguments {
+            if !matches!(argument.ungrouped().kind, ExprKind::Name(_)) {
+                let part = self.infer(argument);
+                self.sink.orphan([part]);
             }
         }
     }
@@ -152,12 +164,13 @@ impl Infer<'_> {
 
     fn least_or_most(&mut self, op: Binary, arguments: &[Expr], span: Span) -> Option<Hir> {
         let role = "an argument of `min` or `max`";
-        let (a, b) = (
+        let parts = [
             self.number(&arguments[0], role),
             self.number(&arguments[1], role),
-        );
+        ];
         let role = "the arguments";
-        let (a, b) = self.unify(a?, b?, &arguments[0], &arguments[1], role)?;
+        let [a, b] = self.all(parts)?;
+        let (a, b) = self.unify(a, b, &arguments[0], &arguments[1], role)?;
         Some(Hir::binary(op, a, b, span))
     }
 
@@ -169,12 +182,8 @@ impl Infer<'_> {
     /// `min(max(x, lo), hi)`
     fn clamp(&mut self, arguments: &[Expr], span: Span) -> Option<Hir> {
         let role = "an argument of `clamp`";
-        let parts: Vec<Option<Hir>> = arguments
-            .iter()
-            .map(|argument| self.number(argument, role))
-            .collect();
-        let [x, lo, hi] =
-            <[Hir; 3]>::try_from(parts.into_iter().collect::<Option<Vec<_>>>()?).ok()?;
+        let parts = [0, 1, 2].map(|index| self.number(&arguments[index], role));
+        let [x, lo, hi] = self.all(parts)?;
         let role = "the arguments of `clamp`";
         let (x, lo) = self.unify(x, lo, &arguments[0], &arguments[1], role)?;
         let (x, hi) = self.unify(x, hi, &arguments[0], &arguments[2], role)?;
@@ -188,7 +197,7 @@ impl Infer<'_> {
     fn softcap(&mut self, arguments: &[Expr], span: Span) -> Option<Hir> {
         let x = self.expect(&arguments[0], Type::Float, "the score in `softcap`");
         let c = self.expect(&arguments[1], Type::Float, "the cap of `softcap`");
-        let (x, c) = (x?, c?);
+        let [x, c] = self.all([x, c])?;
         if let HirKind::Float(cap) = c.kind
             && (cap.is_nan() || cap <= 0.0)
         {
@@ -222,7 +231,13 @@ impl Infer<'_> {
     fn window(&mut self, arguments: &[Expr], span: Span) -> Option<Hir> {
         let left = self.side(&arguments[0], "left");
         let right = self.side(&arguments[1], "right");
-        let (left, right) = (left?, right?);
+        let (left, right) = match (left, right) {
+            (Some(left), Some(right)) => (left, right),
+            (left, right) => {
+                self.sink.orphan([left.flatten(), right.flatten()]);
+                return None;
+            }
+        };
         let distance = |from: Var, to: Var| {
             Hir::binary(Binary::Sub, Hir::var(from, span), Hir::var(to, span), span)
         };
@@ -258,7 +273,7 @@ impl Infer<'_> {
                 Def::Const(_) | Def::Param(..) | Def::Let(_) => {}
             }
         }
-        if matches!(argument.kind, ExprKind::Error) {
+        if argument.is_broken() {
             return None;
         }
         self.error(
@@ -272,10 +287,15 @@ impl Infer<'_> {
     }
 
     fn shape_error<T>(&mut self, tensor: &Tensor, at: Span, form: &str, wanted: &str) -> Option<T> {
+        let dims: Vec<String> = tensor.dims.iter().map(Dim::to_string).collect();
+        let declared = format!("{}[{}]", tensor.dtype.name(), dims.join(", "));
         self.error(
             Diagnostic::error(
                 codes::TENSOR_SHAPE,
-                format!("`{form}` does not fit tensor `{}`", tensor.name),
+                format!(
+                    "`{form}` does not fit `{}`, which is `{declared}`",
+                    tensor.name
+                ),
                 format!("declare it as `tensor {}: {wanted};`", tensor.name),
             )
             .at(at, format!("wants `{wanted}`"))
@@ -311,19 +331,24 @@ impl Infer<'_> {
     fn dense(&mut self, argument: &Expr, span: Span) -> Option<Hir> {
         let (id, tensor) = self.tensor(argument, "dense(m)")?;
         let rank = tensor.dims.len();
-        let index = if tensor.dtype == Dtype::Bool && (2..=4).contains(&rank) {
+        let index = if (2..=4).contains(&rank) {
             dense_index(&tensor.dims, span)
         } else {
             None
         };
+        // What is right about the dimensions is kept.
+        let wanted = match &index {
+            Some(_) => {
+                let dims: Vec<String> = tensor.dims.iter().map(Dim::to_string).collect();
+                format!("bool[{}]", dims.join(", "))
+            }
+            None => "bool[b, h, q_len, kv_len]".to_owned(),
+        };
         match index {
-            Some(index) => Some(self.element(id, &tensor, index, false, span)),
-            None => self.shape_error(
-                &tensor,
-                argument.span,
-                "dense(m)",
-                "bool[b, h, q_len, kv_len]",
-            ),
+            Some(index) if tensor.dtype == Dtype::Bool => {
+                Some(self.element(id, &tensor, index, false, span))
+            }
+            _ => self.shape_error(&tensor, argument.span, "dense(m)", &wanted),
         }
     }
 

@@ -146,7 +146,7 @@ impl<'f> Fields<'f> {
         let code = codes::parse(text);
         let (message, help) = match code.and_then(codes::lookup) {
             Some(entry) if entry.severity != Severity::Error => return Some(entry.code.0),
-            _ if matches!(item.kind, ExprKind::Error) => return None,
+            _ if item.is_broken() => return None,
             Some(_) => (
                 format!("`{text}` is an error, and errors cannot be silenced"),
                 "remove it, and repair what the message is about",

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::hir::Hir;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::span::Span;
 
@@ -30,6 +31,7 @@ impl<T: Copy> Known<T> {
 #[derive(Default)]
 pub(super) struct Sink {
     found: Vec<Diagnostic>,
+    orphans: Vec<Hir>,
     seen: BTreeSet<(Code, Vec<Span>, String)>,
     errors: usize,
 }
@@ -61,6 +63,27 @@ impl Sink {
         self.errors
     }
 
+    /// Keeps the sound parts of an expression that has a fault elsewhere: what they are checked for later is still
+    /// to be found.
+    pub(super) fn orphan(&mut self, parts: impl IntoIterator<Item = Option<Hir>>) {
+        self.orphans.extend(parts.into_iter().flatten());
+    }
+
+    /// The parts that were kept.
+    pub(super) fn orphans(&self) -> &[Hir] {
+        &self.orphans
+    }
+
+    /// Takes the parts that were kept.
+    pub(super) fn take_orphans(&mut self) -> Vec<Hir> {
+        std::mem::take(&mut self.orphans)
+    }
+
+    /// The findings so far.
+    pub(super) fn found(&self) -> &[Diagnostic] {
+        &self.found
+    }
+
     /// All findings, in the order they came.
     pub(super) fn into_found(self) -> Vec<Diagnostic> {
         self.found
@@ -68,10 +91,7 @@ impl Sink {
 }
 
 /// The candidate that a misspelled word probably means.
-pub(super) fn nearest<'c>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'c str>,
-) -> Option<&'c str> {
+pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     let allowed = (word.chars().count() / 3).max(1);
     let word = &word.to_ascii_lowercase();
     candidates

@@ -22,6 +22,8 @@ struct Operator {
     span: Span,
     /// Of another language, and reported as such.
     foreign: bool,
+    /// Nothing in this language is sure to mean the same, so that types are not judged by it.
+    nameless: bool,
 }
 
 impl<'t> Builder<'t> {
@@ -64,7 +66,7 @@ impl<'t> Builder<'t> {
             if precedence < least {
                 break;
             }
-            let (operator, mut right) = rest.next().expect("it was peeked at");
+            let (mut operator, mut right) = rest.next().expect("it was peeked at");
             while rest
                 .peek()
                 .is_some_and(|(next, _)| next.op.precedence() > precedence)
@@ -74,25 +76,28 @@ impl<'t> Builder<'t> {
             if operator.op.is_comparison() {
                 if let Some(before) = compared {
                     self.chained(&left.expr, before, operator, &right.expr);
-                    left.expr.kind = ExprKind::Error;
+                    operator.nameless = true;
                 }
                 compared = Some(operator);
             }
-            left = self.join(operator.op, left, right);
+            left = self.join(operator, left, right);
         }
         left
     }
 
-    fn join(&mut self, op: BinaryOp, left: Tall, right: Tall) -> Tall {
+    fn join(&mut self, operator: Operator, left: Tall, right: Tall) -> Tall {
         let span = left.expr.span.to(right.expr.span);
         let height = left.height.max(right.height) + 1;
-        let broken =
-            matches!(left.expr.kind, ExprKind::Error) || matches!(right.expr.kind, ExprKind::Error);
-        if broken {
-            let expr = self.error_expr(span);
-            return Tall { expr, height: 1 };
+        if operator.foreign {
+            self.foreign_operator(operator, &left.expr, &right.expr);
         }
-        let kind = ExprKind::Binary(op, Box::new(left.expr), Box::new(right.expr));
+        if operator.nameless || left.expr.is_broken() || right.expr.is_broken() {
+            let mut parts = broken_parts(left.expr);
+            parts.extend(broken_parts(right.expr));
+            let kind = ExprKind::Broken(parts);
+            return self.capped(Expr { kind, span }, height);
+        }
+        let kind = ExprKind::Binary(operator.op, Box::new(left.expr), Box::new(right.expr));
         self.capped(Expr { kind, span }, height)
     }
 
@@ -160,7 +165,7 @@ impl<'t> Builder<'t> {
         let mut tall = operand.expect("the grammar ends an operand with a primary");
         for (op, span) in prefixes.into_iter().rev() {
             let span = span.to(tall.expr.span);
-            if matches!(tall.expr.kind, ExprKind::Error) {
+            if tall.expr.is_broken() {
                 tall.expr.span = span;
                 continue;
             }
@@ -198,31 +203,57 @@ impl<'t> Builder<'t> {
         let text = pair.as_str();
         let op = BinaryOp::ALL.into_iter().find(|op| op.text() == text);
         Operator {
-            op: op.unwrap_or_else(|| self.foreign_operator(text, span)),
+            op: op.unwrap_or_else(|| foreign(text).0),
             span,
             foreign: op.is_none(),
+            nameless: matches!(text, "&" | "|" | "^" | "**" | "<<" | ">>"),
         }
     }
 
-    /// Reports an operator of another language; returns the one that is probably meant.
-    fn foreign_operator(&mut self, text: &str, span: Span) -> BinaryOp {
+    /// Reports an operator of another language between these operands.
+    fn foreign_operator(&mut self, operator: Operator, left: &Expr, right: &Expr) {
+        let text = self.text_of(operator.span);
         let (meant, why) = foreign(text);
-        let help = match text {
-            "**" => "multiply by hand, `x * x`".to_owned(),
-            "<<" | ">>" => "multiply or divide by a power of two".to_owned(),
-            _ => format!("write `{}`", meant.text()),
+        let bits = is_number(left) || is_number(right);
+        let (help, patch) = match text {
+            "^" | "**" => (self.power(text, left, right), None),
+            "<<" | ">>" => ("multiply or divide by a power of two".to_owned(), None),
+            "&" | "|" if bits => (
+                "bits are read by division: `x % 2 == 1` is the lowest, `x / 4 % 2 == 1` the third"
+                    .to_owned(),
+                None,
+            ),
+            _ => (format!("write `{}`", meant.text()), Some(meant.text())),
         };
-        let mut report = Diagnostic::error(
-            codes::BAD_OPERATOR,
-            format!("`{text}` does not exist"),
-            help,
-        )
-        .at(span, why);
-        if !matches!(text, "**" | "<<" | ">>") {
-            report = report.with_patch(span, meant.text());
+        let message = format!("`{text}` does not exist");
+        let report = Diagnostic::error(codes::BAD_OPERATOR, message, help).at(operator.span, why);
+        self.report(match patch {
+            Some(meant) => report.with_patch(operator.span, meant),
+            None => report,
+        });
+    }
+
+    /// How to write a power.
+    fn power(&self, text: &str, left: &Expr, right: &Expr) -> String {
+        let base = self.text_of(left.span);
+        let whole = !matches!(
+            left.kind,
+            ExprKind::Unary(..) | ExprKind::Binary(..) | ExprKind::If(..)
+        );
+        let times = match &right.kind {
+            ExprKind::Int(text) => ast::int_value(text).filter(|times| (2..=4).contains(times)),
+            _ => None,
+        };
+        match times {
+            Some(times) if whole && !left.is_broken() && base.len() <= 20 => {
+                let times = usize::try_from(times).unwrap_or_default();
+                format!("multiply: `{}`", vec![base; times].join(" * "))
+            }
+            _ if text == "^" => {
+                "write `x * x` for a power; of two bools, `!=` says that they differ".to_owned()
+            }
+            _ => "multiply by hand, `x * x`, or write `exp(y * log(x))`".to_owned(),
         }
-        self.report(report);
-        meant
     }
 
     fn primary(&mut self, inner: Pair<'t, Rule>) -> Tall {
@@ -246,9 +277,10 @@ impl<'t> Builder<'t> {
                     .next()
                     .expect("the grammar fills a group");
                 let Tall { expr, height } = self.tall(inside);
-                let kind = match expr.kind {
-                    ExprKind::Error => ExprKind::Error,
-                    _ => ExprKind::Group(Box::new(expr)),
+                let kind = if expr.is_broken() {
+                    expr.kind
+                } else {
+                    ExprKind::Group(Box::new(expr))
                 };
                 self.capped(Expr { kind, span }, height + 1)
             }
@@ -387,6 +419,31 @@ impl<'t> Builder<'t> {
     }
 }
 
+/// What is left to check of an operand beside something broken.
+fn broken_parts(expr: Expr) -> Vec<Expr> {
+    match expr.kind {
+        ExprKind::Broken(parts) => parts,
+        ExprKind::Error => Vec::new(),
+        _ => vec![expr],
+    }
+}
+
+/// Whether an operand is a number by its looks.
+fn is_number(expr: &Expr) -> bool {
+    match &expr.ungrouped().kind {
+        ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Unary(UnaryOp::Neg, _) => true,
+        ExprKind::Binary(op, ..) => op.precedence() > 3,
+        ExprKind::Name(name) => NUMBERS.contains(&name.as_str()),
+        _ => false,
+    }
+}
+
+/// Words that are numbers.
+const NUMBERS: [&str; 13] = [
+    "b", "h", "kv_h", "q_idx", "kv_idx", "q_pos", "kv_pos", "q_len", "kv_len", "head_dim", "dot",
+    "score", "scale",
+];
+
 /// The operator that one of another language stands for, and why it does not exist here.
 fn foreign(text: &str) -> (BinaryOp, &'static str) {
     match text {
@@ -402,9 +459,13 @@ fn foreign(text: &str) -> (BinaryOp, &'static str) {
         "or" => (BinaryOp::Or, "conditions are joined by `||`"),
         "=" => (BinaryOp::Eq, "`=` sets a field, it does not compare"),
         "===" => (BinaryOp::Eq, "there is one equality, `==`"),
-        "!==" | "<>" | "^" => (
+        "!==" | "<>" => (
             BinaryOp::Ne,
             "of two bools or numbers, `!=` says that they differ",
+        ),
+        "^" => (
+            BinaryOp::Mul,
+            "neither a power nor an exclusive or has an operator",
         ),
         "**" => (BinaryOp::Mul, "there is no power operator"),
         _ => (BinaryOp::Mul, "there are no shifts"),

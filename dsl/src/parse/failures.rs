@@ -69,6 +69,12 @@ fn misplaced(
             1,
             "stray `;`",
         ),
+        (Rule::lone_statement, _) if unset(piece).is_some() => report(
+            format!("`{first}` is given no value"),
+            unset(piece).unwrap_or_default(),
+            first.len(),
+            "a field is set by `name = value;`",
+        ),
         (Rule::lone_item, "") if piece.starts_with('}') => report(
             "`}` closes nothing".to_owned(),
             "remove the `}`, or open the block that it should close".to_owned(),
@@ -78,6 +84,21 @@ fn misplaced(
         (Rule::lone_item, word) if word != "attention" && word != "const" => {
             outside(piece, word, start, file)
         }
+        _ => None,
+    }
+}
+
+/// How to write a statement that is nothing but one or two words.
+fn unset(piece: &str) -> Option<String> {
+    let words: Vec<&str> = piece.trim().strip_suffix(';')?.split_whitespace().collect();
+    let is_name =
+        |text: &&str| word(text) == *text && !text.starts_with(|c: char| c.is_ascii_digit());
+    match words.as_slice() {
+        _ if !words.iter().all(is_name) => None,
+        ["let" | "param" | "tensor", ..] => None,
+        ["causal"] => Some("write `mask = causal;`".to_owned()),
+        [name] => Some(format!("write `{name} = …;`, or remove it")),
+        [name, value] => Some(format!("write `{name} = {value};`")),
         _ => None,
     }
 }

@@ -2,9 +2,7 @@
 
 use fa_codegen::{GeneratedFile, Plan, Provenance};
 use fa_dsl::check::{self, Checked};
-use fa_dsl::codes;
 use fa_dsl::diagnostic::{self, Diagnostic, Severity};
-use fa_dsl::span::Spanned;
 use fa_dsl::variant::Variant;
 use fa_targets::{Target, TargetKind};
 use sha2::{Digest, Sha256};
@@ -60,14 +58,12 @@ pub(crate) struct Built {
 /// Checks and plans everything that was read.
 pub(crate) fn build_all(read: &Read) -> Result<Vec<Built>, Vec<Diagnostic>> {
     let checked = check(read);
-    if checked.has_errors() {
-        return Err(errors(checked.diagnostics));
-    }
     let origin = Origin {
         source_name: read.source_name(),
         text: read.text().to_owned(),
     };
-    let (mut built, mut faults) = (Vec::new(), Vec::new());
+    // What is sound is planned whatever is wrong elsewhere, so that all faults come at once.
+    let (mut built, mut faults) = (Vec::new(), errors(&checked.diagnostics));
     for variant in checked.variants {
         match build(variant, &checked.diagnostics, &origin) {
             Ok(one) => built.push(one),
@@ -89,9 +85,12 @@ fn check(read: &Read) -> Checked {
     }
 }
 
-fn errors(mut found: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    found.retain(Diagnostic::is_error);
+fn errors(found: &[Diagnostic]) -> Vec<Diagnostic> {
     found
+        .iter()
+        .filter(|found| found.is_error())
+        .cloned()
+        .collect()
 }
 
 /// Plans a checked variant for the CPU alone.
@@ -169,7 +168,8 @@ fn targets(variant: &Variant, faults: &mut Vec<Diagnostic>) -> Option<Target> {
     let known = variant.targets.iter().filter_map(|named| {
         let target = Target::built_in(&named.target.value);
         if target.is_none() {
-            faults.push(unknown_target(&named.target));
+            let name = &named.target;
+            faults.push(fa_codegen::unknown_target(&name.value, Some(name.span)));
         }
         target
     });
@@ -177,18 +177,6 @@ fn targets(variant: &Variant, faults: &mut Vec<Diagnostic>) -> Option<Target> {
     known
         .into_iter()
         .find(|target| target.kind == TargetKind::SplitCore)
-}
-
-fn unknown_target(named: &Spanned<String>) -> Diagnostic {
-    let names: Vec<String> = Target::built_in_names()
-        .map(|name| format!("`{name}`"))
-        .collect();
-    Diagnostic::error(
-        codes::UNKNOWN_TARGET,
-        format!("there is no target `{}`", named.value),
-        format!("the targets are {}", names.join(", ")),
-    )
-    .at(named.span, "unknown target")
 }
 
 fn sha256_hex(text: &str) -> String {
