@@ -5,15 +5,13 @@ use std::sync::OnceLock;
 use fa_dsl::check::{self, Define};
 use fa_dsl::ir::eval::Value;
 use fa_dsl::span::SourceMap;
-use fa_dsl::variant::{Dtype, Variant};
+use fa_dsl::variant::Variant;
 use fa_runtime::abi::CpuEntry;
 use fa_runtime::{
-    Arguments, Backend, Outputs, PackedLengths, Report, Results, Tensor, TensorViewMut, lse_shape,
-    output_shape,
+    Arguments, Kernel, LinkedCode, Outputs, PackedLengths, Report, Results, Tensor, TensorViewMut,
 };
 
 use crate::error::Result;
-use crate::launch::{self, Compiled};
 use crate::view::{AsView, View};
 
 pub use fa_dsl::philox::Seed;
@@ -41,17 +39,38 @@ pub struct Spec {
 #[derive(Debug)]
 pub struct Attention {
     spec: Spec,
-    variant: OnceLock<Variant>,
+    kernel: OnceLock<Kernel>,
 }
 
 /// A variant of the macro.
 ///
 /// # Safety
-/// `entry` is the kernel that was rendered for this text.
+/// `entry` is the kernel that was rendered for this text, and the numbers are those of its plan.
 pub const unsafe fn attention(spec: Spec) -> Attention {
     Attention {
         spec,
-        variant: OnceLock::new(),
+        kernel: OnceLock::new(),
+    }
+}
+
+impl Spec {
+    /// The variant, by the front end that the macro has checked this text with.
+    fn variant(&self) -> Variant {
+        let mut sources = SourceMap::new();
+        let file = sources.add("attention!", self.source);
+        let checked = if self.fields {
+            check::check_inline(&sources, file, self.name)
+        } else {
+            let defines = self.defines.iter().map(|(name, value)| Define {
+                name: (*name).to_owned(),
+                value_text: (*value).to_owned(),
+            });
+            check::check(&sources, file, &defines.collect::<Vec<_>>())
+        };
+        let mut variants = checked.variants.into_iter();
+        variants
+            .find(|variant| variant.name.value == self.name)
+            .expect("the macro has checked this text with the same front end")
     }
 }
 
@@ -66,24 +85,22 @@ impl Attention {
         self.spec.source
     }
 
-    /// The checked variant. The first call parses the text, which takes well under a millisecond.
+    /// The checked variant.
     pub fn variant(&self) -> &Variant {
-        self.variant.get_or_init(|| {
-            let mut sources = SourceMap::new();
-            let file = sources.add("attention!", self.spec.source);
-            let checked = if self.spec.fields {
-                check::check_inline(&sources, file, self.spec.name)
-            } else {
-                let defines = self.spec.defines.iter().map(|(name, value)| Define {
-                    name: (*name).to_owned(),
-                    value_text: (*value).to_owned(),
-                });
-                check::check(&sources, file, &defines.collect::<Vec<_>>())
+        self.kernel().variant()
+    }
+
+    /// The kernel. The first call parses the text, which takes well under a millisecond.
+    fn kernel(&self) -> &Kernel {
+        self.kernel.get_or_init(|| {
+            let code = LinkedCode {
+                symbol: self.spec.name,
+                entry: self.spec.entry,
+                block_q: self.spec.block_q,
+                max_len: self.spec.max_len,
             };
-            let mut variants = checked.variants.into_iter();
-            variants
-                .find(|variant| variant.name.value == self.spec.name)
-                .expect("the macro has checked this text with the same front end")
+            // SAFETY: whoever wrote the specification vouched for it.
+            unsafe { Kernel::linked(self.spec.variant(), code) }
         })
     }
 
@@ -103,24 +120,9 @@ impl Attention {
     /// Checks everything, computes over the current rayon pool, and writes the results.
     ///
     /// # Errors
-    /// A fault of the arguments, before any kernel code runs.
+    /// A fault of the arguments, before any kernel code runs; in strict mode also one of the results.
     pub fn launch(&self, arguments: &Arguments<'_>, outputs: &mut Outputs<'_>) -> Result<Report> {
-        let variant = self.variant();
-        let checked = arguments.check(variant)?;
-        checked.check_outputs(variant, outputs)?;
-        checked.check_limit(self.spec.max_len)?;
-        let compiled = Compiled {
-            symbol: self.spec.name,
-            entry: self.spec.entry,
-            block_q: self.spec.block_q as usize,
-        };
-        let host_time = launch::run(&compiled, variant, &checked, outputs)?;
-        Ok(Report {
-            backend: Backend::Cpu,
-            emulated: false,
-            host_time,
-            notes: Vec::new(),
-        })
+        Ok(self.kernel().launch(arguments, outputs)?)
     }
 
     /// The same into new tensors.
@@ -128,17 +130,7 @@ impl Attention {
     /// # Errors
     /// As [`Attention::launch`].
     pub fn run(&self, arguments: &Arguments<'_>) -> Result<Results> {
-        let variant = self.variant();
-        let checked = arguments.check(variant)?;
-        let out_shape = output_shape(variant, arguments.q.shape());
-        let mut out = Tensor::zeros(variant.precision.output, &out_shape);
-        let mut lse = Tensor::zeros(Dtype::Fp32, &lse_shape(variant, checked.sizes));
-        let mut outputs = Outputs {
-            out: out.view_mut(),
-            lse: lse.view_mut(),
-        };
-        let report = self.launch(arguments, &mut outputs)?;
-        Ok(Results { out, lse, report })
+        Ok(self.kernel().run(arguments)?)
     }
 }
 
@@ -183,6 +175,12 @@ impl<'a> Call<'a> {
     /// Makes it a training launch: dropout acts.
     pub fn training(mut self, seed: Seed) -> Call<'a> {
         self.arguments = self.arguments.training(seed);
+        self
+    }
+
+    /// Looks at every element: what is hardly ever meant, such as NaN, refuses the launch or its results.
+    pub fn strict(mut self) -> Call<'a> {
+        self.arguments = self.arguments.strict();
         self
     }
 

@@ -28,7 +28,6 @@ mod budget;
 mod build;
 mod error;
 mod kernel;
-mod launch;
 mod view;
 
 #[cfg(feature = "ndarray")]

@@ -46,8 +46,8 @@ pub(crate) struct CpuLibrary {
 pub(crate) struct CpuKernel {
     entry: CpuEntry,
     symbol: String,
-    /// Keeps the code in memory.
-    _library: Arc<Library>,
+    /// Keeps the code in memory; none where it is part of the program.
+    _library: Option<Arc<Library>>,
 }
 
 fn flags(effort: Effort) -> Vec<String> {
@@ -167,7 +167,7 @@ impl CpuLibrary {
         Ok(CpuKernel {
             entry: *entry,
             symbol: symbol.to_owned(),
-            _library: Arc::clone(&self.library),
+            _library: Some(Arc::clone(&self.library)),
         })
     }
 }
@@ -186,6 +186,15 @@ pub(crate) struct CpuLaunch<'l, 'a> {
 }
 
 impl CpuKernel {
+    /// A kernel of the program itself.
+    pub(crate) fn linked(symbol: &str, entry: CpuEntry) -> CpuKernel {
+        CpuKernel {
+            entry,
+            symbol: symbol.to_owned(),
+            _library: None,
+        }
+    }
+
     /// Runs all tasks over the current rayon pool. The result does not depend on the number of threads: each
     /// row belongs to one task, and tasks do not depend on how they are grouped.
     pub(crate) fn launch(

@@ -7,6 +7,7 @@ use fa_dsl::diagnostic::Diagnostic;
 use fa_dsl::variant::{Dtype, Variant};
 use fa_targets::{Target, TargetKind};
 
+use crate::abi::CpuEntry;
 use crate::ascend::{self, AscendKernel};
 use crate::cache::Cache;
 use crate::cpu::{self, CpuKernel, CpuLaunch, Effort};
@@ -77,9 +78,26 @@ pub struct Kernel {
     warnings: Vec<Diagnostic>,
 }
 
+/// A CPU kernel that was compiled into the program, and what its launch must know of its plan.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkedCode {
+    /// Names the kernel in messages.
+    pub symbol: &'static str,
+    /// The kernel.
+    pub entry: CpuEntry,
+    /// Query rows of a task.
+    pub block_q: u32,
+    /// The longest sequences, rows.
+    pub max_len: u32,
+}
+
 #[derive(Clone, Debug)]
 enum Code {
     Reference,
+    Linked {
+        code: LinkedCode,
+        kernel: CpuKernel,
+    },
     Cpu {
         plan: Plan,
         kernel: CpuKernel,
@@ -244,11 +262,27 @@ impl Kernel {
         }
     }
 
+    /// A CPU kernel that was compiled into the program; needs no compiler.
+    ///
+    /// # Safety
+    /// `code` is what was rendered and planned for this variant.
+    pub unsafe fn linked(variant: Variant, code: LinkedCode) -> Kernel {
+        Kernel {
+            variant,
+            code: Code::Linked {
+                code,
+                kernel: CpuKernel::linked(code.symbol, code.entry),
+            },
+            cache_hit: true,
+            warnings: Vec::new(),
+        }
+    }
+
     /// Who will compute.
     pub fn backend(&self) -> Backend {
         match self.code {
             Code::Reference => Backend::Reference,
-            Code::Cpu { .. } => Backend::Cpu,
+            Code::Linked { .. } | Code::Cpu { .. } => Backend::Cpu,
             Code::Ascend { .. } => Backend::Ascend,
         }
     }
@@ -257,7 +291,7 @@ impl Kernel {
     pub fn is_emulated(&self) -> bool {
         match &self.code {
             Code::Ascend { kernel, .. } => kernel.is_emulated(),
-            Code::Reference | Code::Cpu { .. } => false,
+            Code::Reference | Code::Linked { .. } | Code::Cpu { .. } => false,
         }
     }
 
@@ -266,11 +300,19 @@ impl Kernel {
         &self.variant
     }
 
-    /// The plan; the reference has none.
+    /// The plan; the reference and kernels of the program itself carry none.
     pub fn plan(&self) -> Option<&Plan> {
         match &self.code {
-            Code::Reference => None,
+            Code::Reference | Code::Linked { .. } => None,
             Code::Cpu { plan, .. } | Code::Ascend { plan, .. } => Some(plan),
+        }
+    }
+
+    /// The longest sequences that the kernel accepts, rows.
+    fn max_len(&self) -> Option<u32> {
+        match &self.code {
+            Code::Linked { code, .. } => Some(code.max_len),
+            _ => Some(self.plan()?.limits().max_len),
         }
     }
 
@@ -292,8 +334,8 @@ impl Kernel {
     pub fn launch(&self, arguments: &Arguments<'_>, outputs: &mut Outputs<'_>) -> Result<Report> {
         let checked = arguments.check(&self.variant)?;
         checked.check_outputs(&self.variant, outputs)?;
-        if let Some(plan) = self.plan() {
-            checked.check_limit(plan.limits().max_len)?;
+        if let Some(max_len) = self.max_len() {
+            checked.check_limit(max_len)?;
         }
         if !arguments.strict {
             return self.launch_checked(&checked, outputs);
@@ -339,8 +381,12 @@ impl Kernel {
                 reference::launch(&self.variant, checked, outputs)?;
                 Vec::new()
             }
+            Code::Linked { code, kernel } => {
+                kernel.launch(&self.cpu_launch(code.block_q, checked), outputs)?;
+                Vec::new()
+            }
             Code::Cpu { plan, kernel } => {
-                kernel.launch(&self.cpu_launch(plan, checked), outputs)?;
+                kernel.launch(&self.cpu_launch(plan.tile().block_q, checked), outputs)?;
                 Vec::new()
             }
             Code::Ascend {
@@ -357,11 +403,11 @@ impl Kernel {
         })
     }
 
-    fn cpu_launch<'l, 'a>(&'l self, plan: &Plan, checked: &'l Checked<'a>) -> CpuLaunch<'l, 'a> {
+    fn cpu_launch<'l, 'a>(&'l self, block_q: u32, checked: &'l Checked<'a>) -> CpuLaunch<'l, 'a> {
         CpuLaunch {
             checked,
             variant: &self.variant,
-            block_q: plan.tile().block_q,
+            block_q,
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::abi::{Block, Launch, MAX_RANK};
 use crate::error::{Error, Result};
 use crate::view::{TensorView, TensorViewMut};
 
-pub use captured::declared_strides;
+pub(crate) use captured::declared_strides;
 pub(crate) use check::logical_strides;
 pub use params::parse_param;
 
@@ -193,7 +193,7 @@ impl Checked<'_> {
     }
 
     /// Prefix sums of packed sequences as kernels read them: for queries, then for keys. Empty for other layouts.
-    pub fn cumulative(&self) -> Vec<Vec<i32>> {
+    pub(crate) fn cumulative(&self) -> Vec<Vec<i32>> {
         let Some(packed) = &self.packed else {
             return Vec::new();
         };

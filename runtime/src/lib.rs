@@ -26,10 +26,9 @@ pub use ascend::ASCEND_HOME_VARIABLE;
 pub use cpu::{Effort, RUSTC_VARIABLE};
 pub use error::{Error, Result};
 pub use files::write_atomically;
-pub use kernel::{Backend, Kernel, Report, Results, Runtime};
+pub use kernel::{Backend, Kernel, LinkedCode, Report, Results, Runtime};
 pub use launch::{
-    Arguments, Checked, LaunchSizes, Outputs, PackedLengths, declared_strides, lse_shape,
-    output_shape, parse_param,
+    Arguments, Checked, LaunchSizes, Outputs, PackedLengths, lse_shape, output_shape, parse_param,
 };
 pub use merge::{Merged, Partial, merge};
 pub use tensor::{ALIGN_BYTES, Tensor};

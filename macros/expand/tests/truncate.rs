@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use proc_macro2::{Group, TokenStream, TokenTree};
 
 fn programs(kind: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fa/tests/ui");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/ui");
     let entries = fs::read_dir(folder.join(kind)).expect("programs of that kind");
     let mut programs: Vec<PathBuf> = entries
         .map(|entry| entry.expect("a readable folder").path())

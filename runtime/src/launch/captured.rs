@@ -124,7 +124,7 @@ fn expected_shape(variant: &Variant, declared: &Tensor, sizes: LaunchSizes) -> V
 
 /// Strides of a captured tensor as the block has them, by declared dimension: 0 for dimensions of size 1, for
 /// absent ones, and for `b` of a packed axis.
-pub fn declared_strides(
+pub(crate) fn declared_strides(
     variant: &Variant,
     declared: &Tensor,
     shape: &[usize],

@@ -4,7 +4,7 @@ fa::attention! {
     attention local { head_dim = 16; mask = causal; }
 }
 
-fn main() {
+pub(crate) fn main() {
     let elements = vec![fa::f16::ONE; 2 * 5 * 16];
     let q = fa::View::new(&elements, &[1, 2, 5, 16]).expect("as many elements");
     let out = local::forward(&q, &q, &q).expect("a legal launch");

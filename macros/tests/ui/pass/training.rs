@@ -4,7 +4,7 @@ fa::attention! {
     attention local { head_dim = 16; dropout = 0.5; target = cpu; }
 }
 
-fn main() -> Result<(), fa::Error> {
+pub(crate) fn main() -> Result<(), fa::Error> {
     let elements = vec![fa::f16::ONE; 2 * 5 * 16];
     let q = fa::View::new(&elements, &[1, 2, 5, 16]).expect("as many elements");
     let plain = local::forward(&q, &q, &q)?;

@@ -8,7 +8,7 @@ mod wider {
     fa::attention!("local.fa", radius = 4);
 }
 
-fn main() {
+pub(crate) fn main() {
     let elements = vec![fa::f16::ONE; 2 * 5 * 16];
     let q = fa::View::new(&elements, &[1, 2, 5, 16]).expect("as many elements");
     let narrow = as_written::local::call(&q, &q, &q).run().expect("a legal launch");

@@ -5,7 +5,7 @@ fa::attention! {
     attention on_chip { head_dim = 128; target ascend910_93 { tile { block_q = 64; } } }
 }
 
-fn main() {
+pub(crate) fn main() {
     assert_eq!(on_cpu::CPU_BUDGET.target, "cpu");
     assert_eq!(on_chip::BUDGET.target, "ascend910_93");
     let q = fa::Tensor::from_f32(&[1, 1, 1, 16], &[1.0; 16]);

@@ -4,7 +4,7 @@ fa::attention! {
     attention local { head_dim = 16; precision = fp32; target = cpu; layout = bsnd; }
 }
 
-fn main() -> Result<(), fa::Error> {
+pub(crate) fn main() -> Result<(), fa::Error> {
     let elements: Vec<f32> = (0..5 * 2 * 16).map(|index| index as f32 / 100.0).collect();
     let q = fa::View::new(&elements, &[1, 5, 2, 16])?;
     let (mut out, mut lse) = (vec![f32::NAN; 160], vec![f32::NAN; 10]);

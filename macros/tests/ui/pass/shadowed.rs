@@ -1,6 +1,10 @@
 //! Names of the crate around it do not reach into the expansion.
 
-#![allow(dead_code, non_camel_case_types)]
+#![allow(
+    dead_code,
+    non_camel_case_types,
+    reason = "the names stand in the way, and are not for use"
+)]
 
 mod std {}
 mod core {}

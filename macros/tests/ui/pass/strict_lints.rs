@@ -1,7 +1,19 @@
 //! The expansion passes the strictest lints of the crate around it.
 
-#![deny(warnings, missing_docs, unused, nonstandard_style, future_incompatible, rust_2018_idioms)]
-#![deny(unreachable_pub, missing_debug_implementations, missing_copy_implementations, single_use_lifetimes)]
+#![deny(
+    warnings,
+    missing_docs,
+    unused,
+    nonstandard_style,
+    future_incompatible,
+    rust_2018_idioms
+)]
+#![deny(
+    unreachable_pub,
+    missing_debug_implementations,
+    missing_copy_implementations,
+    single_use_lifetimes
+)]
 #![forbid(unsafe_code)]
 
 /// Variants.

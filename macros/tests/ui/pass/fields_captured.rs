@@ -2,7 +2,7 @@
 
 use fa::View;
 
-fn main() {
+pub(crate) fn main() {
     let elements = vec![fa::f16::ONE; 2 * 5 * 16];
     let q = fa::View::new(&elements, &[1, 2, 5, 16]).expect("as many elements");
     let attn = fa::attention!(<

@@ -25,6 +25,6 @@ impl Attend for One {
     }
 }
 
-fn main() {
+pub(crate) fn main() {
     assert!(One::length(1.0_f32) > One::KERNEL.len());
 }

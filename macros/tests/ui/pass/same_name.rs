@@ -8,7 +8,7 @@ mod second {
     fa::attention! { attention local { head_dim = 16; } }
 }
 
-fn main() {
+pub(crate) fn main() {
     let elements = vec![fa::f16::ONE; 2 * 5 * 16];
     let q = fa::View::new(&elements, &[1, 2, 5, 16]).expect("as many elements");
     let first = first::local::call(&q, &q, &q).run().expect("a legal launch");

@@ -14,7 +14,7 @@ fa::attention! {
     }
 }
 
-fn main() {
+pub(crate) fn main() {
     let elements = vec![fa::f16::ONE; 2 * 5 * 16];
     let q = fa::View::new(&elements, &[1, 2, 5, 16]).expect("as many elements");
     let slopes = View::new(&[0.5_f32, 0.25], &[2]).expect("two heads");

@@ -11,7 +11,7 @@ variants! {
     second: 32, q_pos == kv_pos;
 }
 
-fn main() {
+pub(crate) fn main() {
     let elements = vec![fa::f16::ONE; 2 * 5 * 16];
     let q = fa::View::new(&elements, &[1, 2, 5, 16]).expect("as many elements");
     let out = first::forward(&q, &q, &q).expect("a legal launch").to_f64();

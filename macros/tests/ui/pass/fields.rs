@@ -1,6 +1,6 @@
 //! Fields are an expression.
 
-fn main() {
+pub(crate) fn main() {
     let elements = vec![fa::f16::ONE; 2 * 5 * 16];
     let q = fa::View::new(&elements, &[1, 2, 5, 16]).expect("as many elements");
     let attn = fa::attention!(< head_dim = 16, mask = causal && window(3, 0), block_q = 64 >);
