@@ -25,5 +25,10 @@
 #include "fa_emu/reduce.h"
 #include "fa_emu/select.h"
 #include "fa_emu/debug.h"
+#include "fa_emu/fused.h"
+#include "fa_emu/sort.h"
+#include "fa_emu/softmax.h"
+#include "fa_emu/filter.h"
+#include "fa_emu/legacy.h"
 
 #endif

@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 
 /// Version of the record layout; a container built by another version is refused.
-pub(crate) const ABI_VERSION: u32 = 1;
+pub(crate) const ABI_VERSION: u32 = 2;
 
 /// One operand as the headers fill it.
 #[repr(C)]
@@ -90,18 +90,20 @@ macro_rules! codes {
 
 codes! {
     Add = 1, Sub = 2, Mul = 3, Div = 4, Max = 5, Min = 6, And = 7, Or = 8, MulAddDst = 9, FusedMulAdd = 10,
-    FusedMulAddRelu = 11, AddRelu = 12, SubRelu = 13,
+    FusedMulAddRelu = 11, AddRelu = 12, SubRelu = 13, MulCast = 14, AddReluCast = 15, SubReluCast = 16, AddDeqRelu = 17,
     Abs = 20, Exp = 21, Ln = 22, Sqrt = 23, Rsqrt = 24, Reciprocal = 25, Relu = 26, Not = 27,
     Adds = 30, Muls = 31, Maxs = 32, Mins = 33, Shl = 34, Shr = 35, LeakyRelu = 36, Axpy = 37,
     Duplicate = 40, Brcb = 41, Cast = 42, Copy = 43, VecIndex = 44,
     Compare = 50, Compares = 51, CompareSpr = 52, Select = 53, Gather = 54, Gatherb = 55, GatherMask = 56,
-    Transpose = 57, Trans5Hd = 58, GetCmpMask = 59, SetCmpMask = 60,
+    Transpose = 57, Trans5Hd = 58, GetCmpMask = 59, SetCmpMask = 60, Sort32 = 61, MrgSort = 62,
+    MrgResult = 63,
     ReduceRepeat = 70, ReduceBlock = 71, ReducePair = 72, ReduceTensor = 73, ReduceSpr = 74,
-    DataCopy = 80, Nd2Nz = 81, PadIn = 82, PadOut = 83, SetPadValue = 84, Nz2Nd = 85,
+    DataCopy = 80, Nd2Nz = 81, PadIn = 82, PadOut = 83, SetPadValue = 84,
     Load2D = 90, Load2DTranspose = 91, Load3D = 92, Fill = 93,
     Mmad = 100, Fixpipe = 101, SetMode = 102,
-    SetFlag = 110, WaitFlag = 111, Barrier = 112, CrossSet = 113, CrossWait = 114, SyncAll = 115,
+    SetFlag = 110, WaitFlag = 111, Barrier = 112, CrossSet = 113, CrossWait = 114, SyncAll = 115, WordSet = 116,
+    WordWait = 117, TurnInit = 118, TurnWait = 119,
     SetMask = 120, MaskMode = 121, SetCtrl = 122, GetCtrl = 123, Atomic = 124, SetDeqScale = 125,
     Read = 130, Write = 131, Dcci = 132,
-    Query = 140, Init = 141, SyncBase = 142, TPipe = 143, Trap = 147,
+    Query = 140, Init = 141, SyncBase = 142, TPipe = 143, Trap = 147, TurnNext = 148,
 }

@@ -25,16 +25,23 @@ headers! {
     "fa_emu/cube.h",
     "fa_emu/debug.h",
     "fa_emu/fill.h",
+    "fa_emu/filter.h",
+    "fa_emu/fused.h",
     "fa_emu/issue.h",
+    "fa_emu/legacy.h",
     "fa_emu/pipe.h",
     "fa_emu/reduce.h",
     "fa_emu/select.h",
+    "fa_emu/softmax.h",
+    "fa_emu/sort.h",
     "fa_emu/structs.h",
     "fa_emu/sync.h",
     "fa_emu/system.h",
     "fa_emu/tensor.h",
     "fa_emu/types.h",
     "fa_emu/unary.h",
+    "kernel_tiling/kernel_tiling.h",
+    "lib/matmul_intf.h",
 }
 
 /// Bytes of the hash that name the folder.

@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char};
 use crate::device::StoreSite;
 use crate::local::Mem;
 use crate::order::Stamp;
-use crate::plan::{copy, cube, fixpipe, gather, load, reduce, select, vector};
+use crate::plan::{copy, cube, fixpipe, gather, load, reduce, select, sort, vector};
 use crate::time::Moment;
 
 /// An execution pipe of a core.
@@ -136,6 +136,8 @@ pub(crate) enum Action {
     Gather(gather::GatherPlan),
     GatherMask(gather::GatherMaskPlan),
     Shuffle(select::ShufflePlan),
+    Sort(sort::SortPlan),
+    Merge(sort::MergePlan),
     Copy(copy::CopyPlan),
     Nd2Nz(copy::Nd2NzPlan),
     PadIn(copy::PadInPlan),

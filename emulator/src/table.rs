@@ -48,13 +48,16 @@ unsafe extern "C-unwind" fn issue(record: *const RawRecord) -> u64 {
 }
 
 /// Kinds that the headers report; findings have static names.
-const HEADER_KINDS: [&str; 7] = [
+const HEADER_KINDS: [&str; 10] = [
     "event-id",
     "queue-empty",
     "queue-full",
     "queue-misuse",
     "buffer-count",
     "kernel-assert",
+    "workspace-unset",
+    "buffer-budget",
+    "parameter-range",
     "header",
 ];
 

@@ -115,18 +115,6 @@ inline void DataCopy(
 }
 
 template <typename T>
-inline void DataCopy(
-    const GlobalTensor<T>& dst, const LocalTensor<T>& src, const Nz2NdParamsFull& params, FA_EMU_HERE)
-{
-    if (!fa_emu::Dropped(src)) {
-        fa_emu::Record(FA_OP_NZ2ND, "DataCopy", emuLoc)
-            .Operand(0, dst).Operand(1, src).Param(0, params.ndNum).Param(1, params.nValue).Param(2, params.dValue)
-            .Param(3, params.srcNdMatrixStride).Param(4, params.srcNStride).Param(5, params.dstDStride)
-            .Param(6, params.dstNdMatrixStride).Issue();
-    }
-}
-
-template <typename T>
 inline void DataCopyPad(
     const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& params,
     const DataCopyPadParams& pad, FA_EMU_HERE)
@@ -171,6 +159,33 @@ inline void DataCopyPad(
         fa_emu::Record(FA_OP_PAD_OUT, "DataCopyPad", emuLoc)
             .Operand(0, dst).Operand(1, src).Param(0, params.blockCount).Param(1, params.blockLen)
             .Param(2, params.srcStride).Param(3, params.dstStride).Param(7, 1).Issue();
+    }
+}
+
+/*! Column groups of 16 in UB become rows in global memory: one padded copy a group and matrix. */
+template <typename T>
+inline void DataCopy(
+    const GlobalTensor<T>& dst, const LocalTensor<T>& src, const Nz2NdParamsFull& params, FA_EMU_HERE)
+{
+    static_assert(sizeof(T) == 2 || sizeof(T) == 4, "NZ to ND copies move 16-bit and 32-bit elements");
+    constexpr uint32_t kGroup = 16;
+    if (fa_emu::Dropped(src)) {
+        return;
+    }
+    if (params.dValue % kGroup != 0 || params.dstDStride < params.dValue) {
+        fa_emu_api->report(0, "parameter-range",
+                           "DataCopy: dValue is a multiple of 16, and dstDStride is no shorter than a row",
+                           "round dValue up in UB, or copy the last columns with DataCopyPad", emuLoc.file, emuLoc.line);
+        return;
+    }
+    for (uint32_t matrix = 0; matrix < params.ndNum; ++matrix) {
+        for (uint32_t group = 0; group < params.dValue / kGroup; ++group) {
+            const uint32_t bytes = kGroup * sizeof(T);
+            const uint32_t gap = (params.dstDStride - kGroup) * static_cast<uint32_t>(sizeof(T));
+            DataCopyPad(dst[static_cast<uint64_t>(matrix) * params.dstNdMatrixStride + group * kGroup],
+                        src[matrix * params.srcNdMatrixStride * kGroup * kGroup + group * params.srcNStride * kGroup],
+                        DataCopyExtParams(params.nValue, bytes, 0, gap, 0), emuLoc);
+        }
     }
 }
 

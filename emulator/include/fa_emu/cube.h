@@ -47,6 +47,20 @@ struct FixpipeState {
     uint64_t quant = 0xfae0fae0fae0fae0ull;
 };
 
+/*! Registers of image-to-column loads, for calls that do not set them. */
+struct FmatrixState {
+    uint16_t l1H = 0;
+    uint16_t l1W = 0;
+    uint8_t padList[AscendC::PAD_SIZE] = {};
+    uint64_t padValue = 0;
+};
+
+inline FmatrixState& CurrentFmatrix(bool right)
+{
+    static thread_local FmatrixState states[2];
+    return states[right ? 1 : 0];
+}
+
 inline FixpipeState& CurrentFixpipe()
 {
     static thread_local FixpipeState state;
@@ -104,15 +118,41 @@ inline void LoadData(
     const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData3DParamsV2<T>& params, FA_EMU_HERE)
 {
     if constexpr (fa_emu::kIsAic) {
+        fa_emu::FmatrixState& state = fa_emu::CurrentFmatrix(params.fMatrixCtrl);
+        if (defaultConfig.isSetFMatrix) {
+            state.l1H = params.l1H;
+            state.l1W = params.l1W;
+            for (int32_t i = 0; i < PAD_SIZE; ++i) {
+                state.padList[i] = params.padList[i];
+            }
+        }
+        if (defaultConfig.isSetPadding) {
+            fa_emu::CurrentFmatrix(false).padValue = fa_emu::ScalarBits(params.padValue);
+        }
         fa_emu::Record record(FA_OP_LOAD3D, "LoadData", emuLoc);
-        record.Operand(0, dst).Operand(1, src).Param(0, params.l1H).Param(1, params.l1W).Param(2, params.channelSize)
+        record.Operand(0, dst).Operand(1, src).Param(0, state.l1H).Param(1, state.l1W).Param(2, params.channelSize)
             .Param(3, params.kExtension).Param(4, params.mExtension).Param(5, params.kStartPt)
             .Param(6, params.mStartPt).Param(7, params.strideW).Param(8, params.strideH).Param(9, params.filterW)
             .Param(10, params.filterH).Param(11, params.dilationFilterW).Param(12, params.dilationFilterH)
-            .Param(13, params.enTranspose).Param(14, params.enSmallK).Param(15, params.padList[0])
-            .Param(16, params.padList[1]).Param(17, params.padList[2]).Param(18, params.padList[3])
-            .Param(19, defaultConfig.isSetFMatrix).Scalar(fa_emu::ScalarBits(params.padValue)).Issue();
+            .Param(13, params.enTranspose).Param(14, params.enSmallK).Param(15, state.padList[0])
+            .Param(16, state.padList[1]).Param(17, state.padList[2]).Param(18, state.padList[3])
+            .Scalar(fa_emu::CurrentFmatrix(false).padValue).Issue();
     }
+}
+
+inline void SetFmatrix(uint16_t l1H, uint16_t l1W, const uint8_t padList[4], const FmatrixMode& fmatrixMode)
+{
+    fa_emu::FmatrixState& state = fa_emu::CurrentFmatrix(fmatrixMode == FmatrixMode::FMATRIX_RIGHT);
+    state.l1H = l1H;
+    state.l1W = l1W;
+    for (int32_t i = 0; i < PAD_SIZE; ++i) {
+        state.padList[i] = padList[i];
+    }
+}
+
+template <typename T> inline void SetLoadDataPaddingValue(const T padValue)
+{
+    fa_emu::CurrentFmatrix(false).padValue = fa_emu::ScalarBits(padValue);
 }
 
 template <typename T>

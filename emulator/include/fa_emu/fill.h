@@ -79,6 +79,16 @@ inline void CreateVecIndex(
     record.template Lanes<true>(mask).Repeat(repeatTime, dstBlkStride, 1, 1, dstRepStride, 0, 0);
     EmuIndex(record, dst, firstValue);
 }
+
+template <typename T>
+inline void CreateVecIndex(
+    LocalTensor<T>& dst, const T& firstValue, uint64_t mask[], uint8_t repeatTime, uint16_t dstBlkStride,
+    uint8_t dstRepStride, FA_EMU_HERE)
+{
+    fa_emu::Record record(FA_OP_VECINDEX, "CreateVecIndex", emuLoc);
+    record.template MaskBits<true>(mask).Repeat(repeatTime, dstBlkStride, 1, 1, dstRepStride, 0, 0);
+    EmuIndex(record, dst, firstValue);
+}
 } // namespace AscendC
 
 #endif

@@ -116,6 +116,7 @@ inline void PipeError(const char* kind, const char* message, const char* help, F
 namespace AscendC {
 template <TPosition src, TPosition dst, int32_t depth, auto mask = 0> class TQueBind;
 template <TPosition pos> class TBuf;
+template <TPosition pos, uint32_t bufIDSize> class TBufPool;
 
 class TPipe {
 public:
@@ -136,6 +137,22 @@ public:
     template <TPosition pos> bool InitBuffer(TBuf<pos>& buffer, uint32_t len, FA_EMU_HERE)
     {
         buffer.EmuInit(*this, len, emuLoc);
+        return true;
+    }
+    template <class Pool> bool InitBufPool(Pool& pool, uint32_t len, FA_EMU_HERE)
+    {
+        pool.EmuInit(*this, EmuTake(Pool::poolPos, len, emuLoc), len);
+        return true;
+    }
+    template <class Pool, class Shared> bool InitBufPool(Pool& pool, uint32_t len, Shared& shared, FA_EMU_HERE)
+    {
+        static_assert(fa_emu::MemoryOf(Pool::poolPos) == fa_emu::MemoryOf(Shared::poolPos),
+                      "pools that share memory have positions of one memory");
+        if (len > shared.EmuLength()) {
+            fa_emu::PipeError("buffer-budget", "the pool is longer than the one whose memory it shares",
+                              "make the first of the sharing pools the longest", emuLoc);
+        }
+        pool.EmuInit(*this, shared.EmuStart(), len);
         return true;
     }
     template <HardEvent event> TEventID AllocEventID(FA_EMU_HERE)
@@ -164,6 +181,14 @@ public:
         return -1;
     }
     template <HardEvent event> TEventID FetchEventID() { return FetchEventID(event); }
+    template <TPosition pos> LocalTensor<uint8_t> GetAbsAddr(int32_t offset, int32_t size)
+    {
+        return LocalTensor<uint8_t>(pos, static_cast<uint32_t>(offset), static_cast<uint32_t>(size));
+    }
+    template <TPosition pos, typename T> LocalTensor<T> GetAbsAddr(int32_t offset, int32_t size)
+    {
+        return LocalTensor<T>(pos, static_cast<uint32_t>(offset), static_cast<uint32_t>(size));
+    }
     void Init() {}
     void Reset(FA_EMU_HERE)
     {
@@ -191,6 +216,9 @@ public:
         record.Param(0, 1).Param(1, static_cast<int64_t>(position)).Param(2, static_cast<int64_t>(used_[memory])).Issue();
         return start;
     }
+
+    TPipe& EmuPipe() { return *this; }
+    uint64_t EmuUsed(TPosition position) const { return used_[fa_emu::MemoryOf(position)]; }
 
     /*! A queue registers how to wait for the tokens its freed buffers still hold. */
     void EmuRegister(void* queue, void (*drain)(void*, FaEmuLoc))
@@ -305,20 +333,24 @@ public:
     }
     int32_t GetTensorCountInQue() const { return queued_; }
 
-    void EmuInit(TPipe& pipe, uint8_t num, uint32_t len, FaEmuLoc loc)
+    template <class Source> void EmuInit(Source& source, uint8_t num, uint32_t len, FaEmuLoc loc)
     {
         if (num == 0 || num > fa_emu::kMaxBuffers) {
             fa_emu::PipeError("buffer-count", "InitBuffer takes 1 to 16 buffers", "lower the number of buffers", loc);
             return;
         }
-        pipe_ = &pipe;
+        pipe_ = &source.EmuPipe();
         count_ = num;
+        next_ = 0;
+        head_ = 0;
+        queued_ = 0;
         length_ = (static_cast<uint64_t>(len) + ONE_BLK_SIZE - 1) / ONE_BLK_SIZE * ONE_BLK_SIZE;
         if constexpr (kHere) {
             for (int i = 0; i < count_; ++i) {
-                buffers_[i].addr = pipe.EmuTake(kPosition, length_, loc);
+                buffers_[i] = Buffer();
+                buffers_[i].addr = source.EmuTake(kPosition, length_, loc);
             }
-            pipe.EmuRegister(this, &TQueBind::Drain);
+            source.EmuRegister(this, &TQueBind::Drain);
         }
     }
 
@@ -401,17 +433,109 @@ public:
         tensor.EmuAssign(pos, addr_ + bufOffset, static_cast<uint64_t>(size) * sizeof(T), -1);
         return tensor;
     }
-    void EmuInit(TPipe& pipe, uint32_t len, FaEmuLoc loc)
+    template <class Source> void EmuInit(Source& source, uint32_t len, FaEmuLoc loc)
     {
         length_ = (static_cast<uint64_t>(len) + ONE_BLK_SIZE - 1) / ONE_BLK_SIZE * ONE_BLK_SIZE;
         if constexpr (fa_emu::OnCube(pos) == fa_emu::kIsAic) {
-            addr_ = pipe.EmuTake(pos, length_, loc);
+            addr_ = source.EmuTake(pos, length_, loc);
         }
     }
 
 private:
     uint64_t addr_ = 0;
     uint64_t length_ = 0;
+};
+
+/*! A piece of a memory that phases of a kernel carve up one after the other. */
+template <TPosition pos, uint32_t bufIDSize = 4> class TBufPool {
+public:
+    static constexpr TPosition poolPos = pos;
+
+    template <class Queue> bool InitBuffer(Queue& queue, uint8_t num, uint32_t len, FA_EMU_HERE)
+    {
+        queue.EmuInit(*this, num, len, emuLoc);
+        return true;
+    }
+    template <TPosition bufPos> bool InitBuffer(TBuf<bufPos>& buffer, uint32_t len, FA_EMU_HERE)
+    {
+        buffer.EmuInit(*this, len, emuLoc);
+        return true;
+    }
+    template <class Pool> bool InitBufPool(Pool& pool, uint32_t len, FA_EMU_HERE)
+    {
+        pool.EmuInit(*pipe_, EmuTake(Pool::poolPos, len, emuLoc), len);
+        return true;
+    }
+    template <class Pool, class Shared> bool InitBufPool(Pool& pool, uint32_t len, Shared& shared, FA_EMU_HERE)
+    {
+        return pipe_->InitBufPool(pool, len, shared, emuLoc);
+    }
+    /*! Ends a phase: waits for what its queues still hold, and gives their memory back. */
+    void Reset(FA_EMU_HERE)
+    {
+        for (int i = 0; i < queues_; ++i) {
+            drain_[i](queue_[i], emuLoc);
+        }
+        queues_ = 0;
+        buffers_ = 0;
+        used_ = 0;
+    }
+
+    void EmuInit(TPipe& pipe, uint64_t start, uint32_t len)
+    {
+        if (pipe_ == nullptr) {
+            pipe.EmuRegister(this, &TBufPool::Drain);
+        }
+        pipe_ = &pipe;
+        start_ = start;
+        length_ = (static_cast<uint64_t>(len) + ONE_BLK_SIZE - 1) / ONE_BLK_SIZE * ONE_BLK_SIZE;
+        used_ = 0;
+    }
+    uint64_t EmuStart() const { return start_; }
+    uint64_t EmuLength() const { return length_; }
+    TPipe& EmuPipe() { return *pipe_; }
+    uint64_t EmuTake(TPosition position, uint64_t bytes, FaEmuLoc loc)
+    {
+        const uint64_t rounded = (bytes + ONE_BLK_SIZE - 1) / ONE_BLK_SIZE * ONE_BLK_SIZE;
+        const uint64_t at = start_ + used_;
+        used_ += rounded;
+        ++buffers_;
+        if (fa_emu::MemoryOf(position) != fa_emu::MemoryOf(pos)) {
+            fa_emu::PipeError("queue-misuse", "the buffer's position is in another memory than the pool",
+                              "take it from a pool of its own memory", loc);
+        }
+        if (used_ > length_) {
+            fa_emu::PipeError("buffer-budget", "the buffers of the pool take more bytes than InitBufPool gave it",
+                              "give the pool more bytes, or call Reset between phases", loc);
+        }
+        if (buffers_ > bufIDSize) {
+            fa_emu::PipeError("buffer-count", "the pool has more buffers than its template parameter bufIDSize",
+                              "raise bufIDSize, at most to 16", loc);
+        }
+        return at;
+    }
+    void EmuRegister(void* queue, void (*drain)(void*, FaEmuLoc))
+    {
+        if (queues_ < kMaxQueues) {
+            queue_[queues_] = queue;
+            drain_[queues_] = drain;
+            ++queues_;
+        }
+    }
+
+private:
+    static void Drain(void* self, FaEmuLoc loc) { static_cast<TBufPool*>(self)->Reset(loc); }
+
+    static_assert(bufIDSize <= fa_emu::kMaxBuffers, "a pool has at most 16 buffers");
+    static constexpr int kMaxQueues = 16;
+    TPipe* pipe_ = nullptr;
+    uint64_t start_ = 0;
+    uint64_t length_ = 0;
+    uint64_t used_ = 0;
+    uint32_t buffers_ = 0;
+    void* queue_[kMaxQueues] = {};
+    void (*drain_[kMaxQueues])(void*, FaEmuLoc) = {};
+    int queues_ = 0;
 };
 } // namespace AscendC
 

@@ -260,6 +260,18 @@ inline void Gather(
 }
 
 template <typename T>
+inline void Gather(
+    const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint32_t>& srcOffset,
+    const uint32_t srcBaseOffset, const uint64_t mask[], const uint8_t repeatTime, const uint16_t dstRepStride,
+    FA_EMU_HERE)
+{
+    static_assert(sizeof(T) == 2 || sizeof(T) == 4, "Gather takes 16-bit and 32-bit elements");
+    fa_emu::Record record(FA_OP_GATHER, "Gather", emuLoc);
+    record.template MaskBits<true>(mask).Repeat(repeatTime, 1, 1, 1, dstRepStride, 0, 0).Param(7, srcBaseOffset);
+    fa_emu::Binary(record, dst, src, srcOffset);
+}
+
+template <typename T>
 inline void Gatherb(
     const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<uint32_t>& offset,
     const uint8_t repeatTime, const GatherRepeatParams& repeatParams, FA_EMU_HERE)

@@ -264,6 +264,8 @@ template <typename T> struct LoadData3DParamsV2 {
     bool fMatrixCtrl = false;
 };
 
+enum class FmatrixMode : uint8_t { FMATRIX_LEFT = 0, FMATRIX_RIGHT = 1 };
+
 struct IsResetLoad3dConfig {
     constexpr IsResetLoad3dConfig(bool matrix, bool padding) : isSetFMatrix(matrix), isSetPadding(padding) {}
     bool isSetFMatrix = true;

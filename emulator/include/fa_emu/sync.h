@@ -5,7 +5,7 @@
 #ifndef FA_EMU_SYNC_H
 #define FA_EMU_SYNC_H
 
-#include "tensor.h"
+#include "system.h"
 
 namespace fa_emu {
 struct PipePair {
@@ -40,6 +40,24 @@ inline void Flag(FaEmuOp op, const char* name, AscendC::HardEvent event, int32_t
 {
     const PipePair pipes = kEventPipes[static_cast<int>(event)];
     Record(op, name, loc).Param(0, pipes.source).Param(1, pipes.destination).Param(2, id).Issue();
+}
+
+/*! Vector cores waiting for each other through global memory; the cube core drops it. */
+inline void Word(
+    FaEmuOp op, const char* name, const AscendC::GlobalTensor<int32_t>& gm, const AscendC::LocalTensor<int32_t>& ub,
+    int64_t offset, FaEmuLoc loc)
+{
+    if constexpr (kIsAiv) {
+        Record(op, name, loc).Operand(0, gm).Operand(1, ub).Param(0, offset).Issue();
+    }
+}
+
+/*! Element of the workspace that holds the word of a block and an event. */
+template <bool isAIVOnly> inline int64_t WordOf(int32_t blockIdx, int32_t eventID)
+{
+    constexpr int64_t kWordElements = 8;
+    const int64_t cores = Ask(kBlockNum) * (isAIVOnly ? 1 : 2);
+    return (cores * eventID + blockIdx) * kWordElements;
 }
 } // namespace fa_emu
 
@@ -100,6 +118,38 @@ inline void SyncAll(
         fa_emu::Record(FA_OP_SYNCALL, "SyncAll", emuLoc)
             .Operand(0, gmWorkspace).Operand(1, ubWorkspace).Param(0, true).Param(1, 1).Param(2, usedCores).Issue();
     }
+}
+
+template <bool isAIVOnly = true>
+inline void IBSet(
+    const GlobalTensor<int32_t>& gmWorkspace, const LocalTensor<int32_t>& ubWorkspace, int32_t blockIdx,
+    int32_t eventID, FA_EMU_HERE)
+{
+    fa_emu::Word(FA_OP_WORD_SET, "IBSet", gmWorkspace, ubWorkspace, fa_emu::WordOf<isAIVOnly>(blockIdx, eventID), emuLoc);
+}
+
+template <bool isAIVOnly = true>
+inline void IBWait(
+    const GlobalTensor<int32_t>& gmWorkspace, const LocalTensor<int32_t>& ubWorkspace, int32_t blockIdx,
+    int32_t eventID, FA_EMU_HERE)
+{
+    fa_emu::Word(FA_OP_WORD_WAIT, "IBWait", gmWorkspace, ubWorkspace, fa_emu::WordOf<isAIVOnly>(blockIdx, eventID), emuLoc);
+}
+
+inline void InitDetermineComputeWorkspace(
+    GlobalTensor<int32_t>& gmWorkspace, LocalTensor<int32_t>& ubWorkspace, FA_EMU_HERE)
+{
+    fa_emu::Word(FA_OP_TURN_INIT, "InitDetermineComputeWorkspace", gmWorkspace, ubWorkspace, 0, emuLoc);
+}
+
+inline void WaitPreBlock(GlobalTensor<int32_t>& gmWorkspace, LocalTensor<int32_t>& ubWorkspace, FA_EMU_HERE)
+{
+    fa_emu::Word(FA_OP_TURN_WAIT, "WaitPreBlock", gmWorkspace, ubWorkspace, 0, emuLoc);
+}
+
+inline void NotifyNextBlock(GlobalTensor<int32_t>& gmWorkspace, LocalTensor<int32_t>& ubWorkspace, FA_EMU_HERE)
+{
+    fa_emu::Word(FA_OP_TURN_NEXT, "NotifyNextBlock", gmWorkspace, ubWorkspace, 0, emuLoc);
 }
 } // namespace AscendC
 

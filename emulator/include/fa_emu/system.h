@@ -8,7 +8,7 @@
 #include "tensor.h"
 
 namespace fa_emu {
-enum Query : int64_t { kBlockNum, kBlockIdx, kSubBlockIdx, kSubBlockNum, kRawBlockIdx, kCycle };
+enum Query : int64_t { kBlockNum, kBlockIdx, kSubBlockIdx, kSubBlockNum, kRawBlockIdx, kCycle, kUsableUb };
 
 inline int64_t Ask(Query query)
 {
@@ -16,6 +16,16 @@ inline int64_t Ask(Query query)
     return static_cast<int64_t>(record.Param(0, query).Issue());
 }
 } // namespace fa_emu
+
+namespace fa_emu {
+inline GM_ADDR& SystemWorkspace()
+{
+    static thread_local GM_ADDR workspace = nullptr;
+    return workspace;
+}
+} // namespace fa_emu
+
+inline GM_ADDR GetSysWorkSpacePtr() { return fa_emu::SystemWorkspace(); }
 
 #define block_idx (fa_emu::Ask(fa_emu::kRawBlockIdx))
 #define block_num (fa_emu::Ask(fa_emu::kBlockNum))
@@ -130,6 +140,16 @@ inline void SetAtomicNone(FA_EMU_HERE)
 }
 inline void DisableDmaAtomic(FA_EMU_HERE) { SetAtomicNone(emuLoc); }
 
+template <AtomicDtype type, AtomicOp op> inline void SetStoreAtomicConfig(FA_EMU_HERE)
+{
+    static_assert(op == AtomicOp::ATOMIC_SUM, "stores add; there is no other operation");
+    constexpr fa_emu::Dtype kTypes[] = {fa_emu::kNone, fa_emu::kF32, fa_emu::kF16, fa_emu::kI16,
+                                        fa_emu::kI32, fa_emu::kI8, fa_emu::kBf16};
+    constexpr fa_emu::Dtype dtype = kTypes[static_cast<int>(type)];
+    fa_emu::Record(FA_OP_ATOMIC, "SetStoreAtomicConfig", emuLoc).Param(0, dtype == fa_emu::kNone ? 0 : 1)
+        .Param(1, dtype).Issue();
+}
+
 template <typename T, CacheLine entireType, DcciDst dcciDst>
 inline void DataCacheCleanAndInvalid(const GlobalTensor<T>& dst, FA_EMU_HERE)
 {
@@ -145,6 +165,30 @@ inline void DataCacheCleanAndInvalid(const LocalTensor<T>&)
 {}
 template <typename T> inline void DataCachePreload(const GlobalTensor<uint64_t>&, const T) {}
 inline void ICachePreLoad(const int64_t) {}
+
+/*! Bytes at the start of the system workspace that the toolkit keeps for itself. */
+constexpr uint32_t RESERVED_WORKSPACE = 16 * 1024 * 1024;
+
+inline void SetSysWorkspaceForce(GM_ADDR workspace) { fa_emu::SystemWorkspace() = workspace; }
+inline void SetSysWorkspace(GM_ADDR workspace)
+{
+    if (fa_emu::SystemWorkspace() == nullptr) {
+        fa_emu::SystemWorkspace() = workspace;
+    }
+}
+
+/*! Behind the reserved part of the system workspace; the argument plays no part on a device. */
+inline GM_ADDR GetUserWorkspace(GM_ADDR workspace, FA_EMU_HERE)
+{
+    (void)workspace;
+    if (fa_emu::SystemWorkspace() == nullptr) {
+        fa_emu_api->report(0, "workspace-unset", "GetUserWorkspace: nothing has set the system workspace of this launch",
+                           "use the pointer that the kernel was given, or call SetSysWorkspaceForce first", emuLoc.file,
+                           emuLoc.line);
+        return nullptr;
+    }
+    return fa_emu::SystemWorkspace() + RESERVED_WORKSPACE;
+}
 
 inline void SetHF32Mode(HF32Mode mode, FA_EMU_HERE)
 {

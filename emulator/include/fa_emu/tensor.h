@@ -31,10 +31,38 @@ struct ShapeInfo {
     DataFormat dataFormat = DataFormat::ND;
 };
 
+template <typename T> class LocalTensor;
+} // namespace AscendC
+
+namespace fa_emu {
+/*! What `a + b` of two whole tensors is until it is assigned. */
+template <typename T, FaEmuOp op> struct WholeTensor {
+    const AscendC::LocalTensor<T>& left;
+    const AscendC::LocalTensor<T>& right;
+    FaEmuLoc loc;
+};
+
+/*! What `a < b` of two whole tensors is until it is assigned. */
+template <typename T> struct WholeCompare {
+    const AscendC::LocalTensor<T>& left;
+    const AscendC::LocalTensor<T>& right;
+    AscendC::CMPMODE mode;
+    FaEmuLoc loc;
+};
+} // namespace fa_emu
+
+namespace AscendC {
 template <typename T> class LocalTensor {
 public:
     using PrimType = T;
     static_assert(fa_emu::DtypeOf<T>::value != fa_emu::kNone, "unknown element type");
+
+    /*! Right operand of a whole-tensor operator; notes where the operator stands. */
+    struct Right {
+        Right(const LocalTensor& other, FaEmuLoc place = FaEmuLoc::Here()) : tensor(other), loc(place) {}
+        const LocalTensor& tensor;
+        FaEmuLoc loc;
+    };
 
     /*! Stands for the device reference that `operator()` returns. */
     class Element {
@@ -50,6 +78,8 @@ public:
     };
 
     LocalTensor() {}
+    LocalTensor(const LocalTensor&) = default;
+    LocalTensor& operator=(const LocalTensor&) = default;
     LocalTensor(TPosition pos, uint32_t addr, uint32_t tileSize)
         : addr_(addr), bytes_(static_cast<uint64_t>(tileSize) * sizeof(T)), position_(pos)
     {}
@@ -83,6 +113,40 @@ public:
     }
 
     Element operator()(const uint32_t offset, FA_EMU_HERE) const { return Element(*this, offset, emuLoc); }
+
+    fa_emu::WholeTensor<T, FA_OP_ADD> operator+(Right r) const { return {*this, r.tensor, r.loc}; }
+    fa_emu::WholeTensor<T, FA_OP_SUB> operator-(Right r) const { return {*this, r.tensor, r.loc}; }
+    fa_emu::WholeTensor<T, FA_OP_MUL> operator*(Right r) const { return {*this, r.tensor, r.loc}; }
+    fa_emu::WholeTensor<T, FA_OP_DIV> operator/(Right r) const { return {*this, r.tensor, r.loc}; }
+    fa_emu::WholeTensor<T, FA_OP_OR> operator|(Right r) const { return {*this, r.tensor, r.loc}; }
+    fa_emu::WholeTensor<T, FA_OP_AND> operator&(Right r) const { return {*this, r.tensor, r.loc}; }
+    fa_emu::WholeCompare<T> operator<(Right r) const { return {*this, r.tensor, CMPMODE::LT, r.loc}; }
+    fa_emu::WholeCompare<T> operator>(Right r) const { return {*this, r.tensor, CMPMODE::GT, r.loc}; }
+    fa_emu::WholeCompare<T> operator==(Right r) const { return {*this, r.tensor, CMPMODE::EQ, r.loc}; }
+    fa_emu::WholeCompare<T> operator<=(Right r) const { return {*this, r.tensor, CMPMODE::LE, r.loc}; }
+    fa_emu::WholeCompare<T> operator>=(Right r) const { return {*this, r.tensor, CMPMODE::GE, r.loc}; }
+    fa_emu::WholeCompare<T> operator!=(Right r) const { return {*this, r.tensor, CMPMODE::NE, r.loc}; }
+    template <FaEmuOp op> void operator=(const fa_emu::WholeTensor<T, op>& value)
+    {
+        const int32_t count = static_cast<int32_t>(GetSize());
+        if constexpr (op == FA_OP_ADD) {
+            Add(*this, value.left, value.right, count, value.loc);
+        } else if constexpr (op == FA_OP_SUB) {
+            Sub(*this, value.left, value.right, count, value.loc);
+        } else if constexpr (op == FA_OP_MUL) {
+            Mul(*this, value.left, value.right, count, value.loc);
+        } else if constexpr (op == FA_OP_DIV) {
+            Div(*this, value.left, value.right, count, value.loc);
+        } else if constexpr (op == FA_OP_OR) {
+            Or(*this, value.left, value.right, count, value.loc);
+        } else {
+            And(*this, value.left, value.right, count, value.loc);
+        }
+    }
+    template <typename S> void operator=(const fa_emu::WholeCompare<S>& value)
+    {
+        Compare(*this, value.left, value.right, value.mode, value.left.GetSize(), value.loc);
+    }
 
     uint64_t GetPhyAddr() const { return addr_; }
     uint64_t GetPhyAddr(const uint32_t offset) const { return addr_ + static_cast<uint64_t>(offset) * sizeof(T); }

@@ -3,14 +3,15 @@
 use crate::abi::{Code, RawRecord};
 use crate::core_model::Planned;
 use crate::instruction::{Action, Pipe};
-use crate::plan::{Checked, Context, copy, cube, fixpipe, gather, load, reduce, select, vector};
-use crate::report::Refusal;
+use crate::plan::{
+    Checked, Context, copy, cube, fixpipe, gather, load, reduce, select, sort, vector,
+};
 
 /// The pipe that an instruction belongs to, for findings about instructions that were not planned.
 pub(super) fn pipe_of(code: Code) -> Pipe {
     match code {
         Code::DataCopy | Code::Nd2Nz | Code::PadIn => Pipe::Mte2,
-        Code::PadOut | Code::Nz2Nd => Pipe::Mte3,
+        Code::PadOut => Pipe::Mte3,
         Code::Load2D | Code::Load2DTranspose | Code::Load3D | Code::Fill => Pipe::Mte1,
         Code::Mmad => Pipe::M,
         Code::Fixpipe => Pipe::Fix,
@@ -86,11 +87,8 @@ pub(super) fn plan_instruction(
             fixpipe::plan_fixpipe(context, record),
             Action::Fixpipe
         ),
-        Code::Nz2Nd => Err(Refusal::new(
-            "not-emulated",
-            "DataCopy from NZ in UB to ND in GM is not emulated",
-            "copy column groups with DataCopyParams",
-        )),
+        Code::Sort32 => on!(v, sort::plan_sort(context, record), Action::Sort),
+        Code::MrgSort => on!(v, sort::plan_merge(context, record), Action::Merge),
         _ => on!(v, vector::plan(context, record, code), Action::Vector),
     }
 }

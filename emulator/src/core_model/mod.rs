@@ -5,6 +5,7 @@ mod queue;
 mod scalar;
 mod sync;
 mod time;
+mod words;
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -161,6 +162,9 @@ impl Core {
             Code::Query => Ok(self.shared.query(self.index, record.p[0], self.seq)),
             Code::TPipe => self.tpipe(record),
             Code::ReduceSpr => Ok(self.machine.vector.reduced[record.p[0] as usize]),
+            Code::MrgResult => Ok(self.machine.vector.merged[record.p[0] as usize].into()),
+            Code::WordSet | Code::WordWait => self.word(code, record, loc),
+            Code::TurnInit | Code::TurnWait | Code::TurnNext => self.turn(code, record, loc),
             Code::GetCmpMask | Code::SetCmpMask => self.compare_register(code, record),
             Code::Trap => Err(Refusal::new(
                 "trap",

@@ -268,7 +268,8 @@ fn holds_order(instruction: &Instruction) -> bool {
         | Action::CrossSet { .. }
         | Action::Reduce(_)
         | Action::ReduceTensor(_)
-        | Action::Select(_) => true,
+        | Action::Select(_)
+        | Action::Merge(_) => true,
         Action::Compare(plan) => plan.dst.is_none(),
         _ => false,
     }

@@ -79,7 +79,8 @@ fn each(plan: &VectorPlan, input: &Buffer, out: &mut Buffer, lanes: usize) {
     }
 }
 
-fn one(plan: &VectorPlan, raw: u64) -> u64 {
+/// Converts one element, given and returned as bits.
+pub(super) fn one(plan: &VectorPlan, raw: u64) -> u64 {
     use Dtype::{Bf16, F16, F32, I8, I16, I32, I64, U8};
     let value = match plan.src_type {
         F32 => f64::from(f32::from_bits(raw as u32)),

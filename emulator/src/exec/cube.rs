@@ -47,6 +47,17 @@ fn transpose(from: &[u8], to: &mut [u8], at: usize, fractal: usize, shape: Trans
         side,
         dst_fractal_step,
     } = shape;
+    if width == 1 {
+        // Rows of a fractal are as long as the square: its two fractals lie one below the other.
+        for (row, line) in from[..side * side].chunks_exact(side).enumerate() {
+            for (column, &byte) in line.iter().enumerate() {
+                let rows = fractal / side;
+                let fractal_start = at + column / rows * dst_fractal_step;
+                to[fractal_start + column % rows * side + row] = byte;
+            }
+        }
+        return;
+    }
     let per_row = fractal / side / width;
     for row in 0..side {
         for column in 0..side {
@@ -60,26 +71,37 @@ fn transpose(from: &[u8], to: &mut [u8], at: usize, fractal: usize, shape: Trans
     }
 }
 
-/// Image-to-column load of a plain matrix held as NZ in L1.
+/// Image-to-column load of an image held as channel groups of pixels in L1.
 pub(crate) fn load3d(machine: &mut Machine, plan: &Load3DPlan) {
     let Load3DPlan {
         width, c0, rows, ..
     } = *plan;
     let (k_blocks, m_blocks) = (plan.k_extent.div_ceil(c0), plan.m_extent.div_ceil(rows));
+    let (k_rows, m_groups) = (
+        (k_blocks * c0).div_ceil(rows),
+        (m_blocks * rows).div_ceil(c0),
+    );
+    let outputs: usize = plan.window.output().iter().product();
+    let taps = plan.window.filter[0] * plan.window.filter[1];
     let source = machine.locals.get(Mem::L1);
-    let mut writes = Vec::with_capacity(plan.k_extent * plan.m_extent);
+    let mut copies = Vec::with_capacity(plan.k_extent * plan.m_extent);
     for m in 0..m_blocks * rows {
         for k in 0..k_blocks * c0 {
             let (row, column) = (plan.m_start + m, plan.k_start + k);
-            if row >= plan.rows_in_l1 || k >= plan.k_extent.next_multiple_of(c0) {
+            if row >= outputs {
                 continue;
             }
-            let from =
-                plan.src + ((column / c0 * plan.rows_in_l1 + row) * c0 + column % c0) * width;
-            let (k_rows, m_groups) = (
-                (k_blocks * c0).div_ceil(rows),
-                (m_blocks * rows).div_ceil(c0),
-            );
+            let (group, tap) = (column / c0 / taps, column / c0 % taps);
+            let (mut bytes, mut states) = ([0u8; 8], [0u8; 8]);
+            match plan.window.pixel(row, tap) {
+                Some(pixel) => {
+                    let from =
+                        plan.src + ((group * plan.rows_in_l1 + pixel) * c0 + column % c0) * width;
+                    bytes[..width].copy_from_slice(&source.bytes[from..from + width]);
+                    states[..width].copy_from_slice(&source.shadow[from..from + width]);
+                }
+                None => bytes = plan.window.value.to_le_bytes(),
+            }
             let within = (k % rows) * c0 + m % c0;
             let to = match plan.layout {
                 Load3DLayout::Left => {
@@ -89,18 +111,9 @@ pub(crate) fn load3d(machine: &mut Machine, plan: &Load3DPlan) {
                 Load3DLayout::LeftTransposed => (k / rows * m_groups + m / c0) * rows * c0 + within,
                 Load3DLayout::Right => (m / c0 * k_rows + k / rows) * rows * c0 + within,
             } * width;
-            writes.push((from, plan.dst.1 + to));
+            copies.push((plan.dst.1 + to, bytes, states));
         }
     }
-    let copies: Vec<(usize, [u8; 8], [u8; 8])> = writes
-        .into_iter()
-        .map(|(from, to)| {
-            let (mut bytes, mut states) = ([0u8; 8], [0u8; 8]);
-            bytes[..width].copy_from_slice(&source.bytes[from..from + width]);
-            states[..width].copy_from_slice(&source.shadow[from..from + width]);
-            (to, bytes, states)
-        })
-        .collect();
     let memory = machine.locals.get_mut(plan.dst.0);
     for (to, bytes, states) in copies {
         memory.bytes[to..to + width].copy_from_slice(&bytes[..width]);

@@ -5,9 +5,11 @@ mod cast;
 mod copy;
 mod cube;
 mod fixpipe;
+mod fused;
 mod lanes;
 mod reduce;
 mod select;
+mod sort;
 mod vector;
 
 use crate::device::Allocation;
@@ -24,6 +26,8 @@ pub(crate) struct VectorState {
     pub(crate) compare_defined: bool,
     /// Sum, extreme value and its index left by the last reduction, as bits.
     pub(crate) reduced: [u64; 3],
+    /// Elements that the last merge took from each list.
+    pub(crate) merged: [u16; 4],
 }
 
 /// What instructions act on.
@@ -48,6 +52,8 @@ pub(crate) fn execute(machine: &mut Machine, action: &Action, loc: Loc) -> Resul
         Action::Gather(plan) => select::gather(machine, plan)?,
         Action::GatherMask(plan) => return select::gather_mask(machine, plan),
         Action::Shuffle(plan) => select::shuffle(machine, plan),
+        Action::Sort(plan) => sort::sort(machine, plan),
+        Action::Merge(plan) => sort::merge(machine, plan),
         Action::Copy(plan) => copy::copy(machine, plan, loc),
         Action::Nd2Nz(plan) => copy::nd2nz(machine, plan),
         Action::PadIn(plan) => copy::pad_in(machine, plan),

@@ -240,18 +240,20 @@ fn fixed_pattern(pattern: u8, index: usize) -> bool {
 /// Rows to columns: 16 rows of one block each.
 pub(crate) fn shuffle(machine: &mut Machine, plan: &ShufflePlan) {
     let block = machine.block;
-    let memory = machine.locals.get_mut(Mem::Ub);
-    let per_row = block / plan.width;
     let rows = plan.src.len();
+    let memory = machine.locals.get_mut(Mem::Ub);
+    // 8-bit elements use one half of a block.
+    let per_row = (block / plan.width).min(rows);
     for repeat in 0..plan.repeats {
         let mut writes = Vec::with_capacity(rows * per_row);
         for (row, &source) in plan.src.iter().enumerate() {
             for column in 0..per_row {
-                let from = source + repeat * plan.src_step + column * plan.width;
+                let from = source + repeat * plan.src_step + plan.src_half + column * plan.width;
                 // 16-bit: column j becomes row j; 32-bit: it becomes the halves 2j and 2j+1 of 8 columns each.
                 let line = column * rows / per_row + row / per_row * (rows / per_row - 1).min(1);
                 let to = plan.dst[line.min(rows - 1)]
                     + repeat * plan.dst_step
+                    + plan.dst_half
                     + row % per_row * plan.width;
                 let mut value = ([0u8; 4], [0u8; 4]);
                 value.0[..plan.width].copy_from_slice(&memory.bytes[from..from + plan.width]);

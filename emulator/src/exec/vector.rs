@@ -5,7 +5,7 @@ use half::f16;
 use crate::abi::Code;
 use crate::dtype::Dtype;
 use crate::exec::lanes::{Buffer, MAX_LANES, propagate, to_halves};
-use crate::exec::{Machine, arith, cast};
+use crate::exec::{Machine, arith, cast, fused};
 use crate::local::Mem;
 use crate::plan::vector::VectorPlan;
 
@@ -17,6 +17,9 @@ pub(crate) fn run(machine: &mut Machine, plan: &VectorPlan) {
         Code::Cast => return cast::run(machine, plan),
         Code::Duplicate => return duplicate(machine, plan),
         Code::Copy => return copy(machine, plan),
+        Code::MulCast | Code::AddReluCast | Code::SubReluCast | Code::AddDeqRelu => {
+            return fused::run(machine, plan);
+        }
         _ => {}
     }
     match (plan.dst_type, plan.src_type) {

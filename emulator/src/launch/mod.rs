@@ -4,10 +4,11 @@ mod clock;
 mod cross;
 mod schedule;
 mod wait_graph;
+mod words;
 
 pub(crate) use clock::Clock;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -16,6 +17,7 @@ use crate::device;
 use crate::dtype::Overflow;
 use crate::experiment::{Experiment, Fault, Observed};
 use crate::instruction::Loc;
+use crate::launch::words::{Turn, Until};
 use crate::loader::Entry;
 use crate::local::Mem;
 use crate::options::Options;
@@ -58,6 +60,12 @@ enum Wait {
         generation: u64,
         loc: Loc,
     },
+    /// A word of global memory.
+    Word {
+        address: usize,
+        until: Until,
+        loc: Loc,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -85,6 +93,10 @@ struct State {
     barriers: [(usize, u64); 2],
     /// What those who have arrived bring to the barrier, and what the last one let go.
     barrier_tokens: [[Token; 2]; 2],
+    /// Words of global memory that are up: what their setters had done, and where.
+    words: HashMap<usize, (Token, Loc)>,
+    /// Turns in block order, by the address of their workspace.
+    turns: HashMap<usize, Turn>,
     /// Races reported so far, by places.
     races: HashSet<[(usize, i32); 2]>,
     observed: Observed,
@@ -172,6 +184,8 @@ pub(crate) fn run(launch: Launch) -> Outcome {
         flags: vec![Flags::default(); cores.len()],
         barriers: [(0, 0); 2],
         barrier_tokens: Default::default(),
+        words: HashMap::new(),
+        turns: HashMap::new(),
         races: HashSet::new(),
         observed: Observed::default(),
         times: vec![0; cores.len()],
@@ -313,7 +327,11 @@ impl Shared {
             2 => core.sub,
             3 => subs,
             4 => core.block,
-            _ => return seq,
+            5 => return seq,
+            _ => {
+                let memory = self.options.target.memory.as_ref();
+                return memory.map_or(0, |memory| memory.ub.usable_bytes);
+            }
         };
         value as u64
     }

@@ -1,7 +1,7 @@
 //! What a launch says when no core can run, or when counts are left over.
 
 use crate::instruction::Loc;
-use crate::launch::{Flags, Shared, State, Status, Wait};
+use crate::launch::{Flags, Shared, State, Status, Wait, words};
 use crate::report::{Finding, Severity};
 
 impl Shared {
@@ -79,6 +79,11 @@ impl Shared {
                 let arrived = state.barriers[usize::from(!aiv_only)].0;
                 (format!("SyncAll of {kind} ({arrived} arrived)"), *loc)
             }
+            Wait::Word {
+                address,
+                until,
+                loc,
+            } => (words::describe(state, *address, *until), *loc),
         }
     }
 
@@ -101,6 +106,20 @@ impl Shared {
                 };
                 findings.push(self.leftover(state, index, flags, message));
             }
+        }
+        for (_, loc) in state.words.values() {
+            findings.push(Finding {
+                kind: "leftover-word",
+                severity: Severity::Error,
+                core: String::new(),
+                pipe: "S",
+                message: "the word of this IBSet is still up when the kernel ends".to_owned(),
+                help: "give every IBSet an IBWait; a word left up breaks the next kernel"
+                    .to_owned(),
+                file: loc.file(),
+                line: loc.line(),
+                other: None,
+            });
         }
         findings
     }

@@ -118,7 +118,11 @@ impl Touches {
                     }
                 }
             }
-            Action::ReduceTensor(_) | Action::Gather(_) | Action::Mmad(_) => self.bounds(prints),
+            Action::ReduceTensor(_)
+            | Action::Gather(_)
+            | Action::Sort(_)
+            | Action::Merge(_)
+            | Action::Mmad(_) => self.bounds(prints),
             Action::SetFlag(_)
             | Action::WaitFlag(_)
             | Action::Barrier
@@ -226,7 +230,7 @@ impl Touches {
 
     fn load3d(&mut self, plan: &Load3DPlan, prints: &Footprints, block: usize) {
         self.bounds(&prints[..1]);
-        if plan.layout == Load3DLayout::Right {
+        if plan.layout == Load3DLayout::Right || !plan.window.is_plain() {
             return self.bounds(&prints[1..2]);
         }
         let rows = plan

@@ -79,9 +79,12 @@ pub(crate) fn plan_gather(
         view.extent(&lanes, repeats, block)
     };
     let count = (repeats - 1) * per_repeat + last_lane(lanes, repeats);
+    // Which bytes of the source are read is data: all that the tensor declares counts.
+    let capacity = crate::local::capacity(context.target, Mem::Ub);
+    let declared = src.extent.min(capacity.saturating_sub(src.addr));
     let prints = [
         Some(footprint(context, &dst, 0, dst_end, true)?),
-        None,
+        Some(footprint(context, &src, 0, declared, false)?),
         Some(footprint(
             context,
             &offsets,

@@ -34,7 +34,61 @@ pub(crate) struct TransposeShape {
     pub(crate) dst_fractal_step: usize,
 }
 
-/// An image-to-column load, restricted to what matrix code uses it for.
+/// How a filter moves over an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Window {
+    /// Rows and columns of the image in L1.
+    pub(crate) image: [usize; 2],
+    pub(crate) filter: [usize; 2],
+    pub(crate) stride: [usize; 2],
+    pub(crate) dilation: [usize; 2],
+    /// Padding at the top and at the left; all around it is `value`.
+    pub(crate) before: [usize; 2],
+    pub(crate) after: [usize; 2],
+    pub(crate) value: u64,
+}
+
+impl Window {
+    /// A matrix: one pixel after the other.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.filter == [1, 1]
+            && self.stride == [1, 1]
+            && self.before == [0, 0]
+            && self.after == [0, 0]
+    }
+
+    /// Rows and columns of the output.
+    pub(crate) fn output(&self) -> [usize; 2] {
+        [0, 1].map(|axis| {
+            let reach = (self.filter[axis] - 1) * self.dilation[axis] + 1;
+            let padded = self.image[axis] + self.before[axis] + self.after[axis];
+            if padded < reach {
+                0
+            } else {
+                (padded - reach) / self.stride[axis] + 1
+            }
+        })
+    }
+
+    /// Pixel under filter tap (`tap` row-major) for output `index`; `None` in the padding.
+    pub(crate) fn pixel(&self, index: usize, tap: usize) -> Option<usize> {
+        if self.is_plain() {
+            return Some(index);
+        }
+        let columns = self.output()[1];
+        let place = [index / columns, index % columns];
+        let taps = [tap / self.filter[1], tap % self.filter[1]];
+        let at = |axis: usize| {
+            let padded = place[axis] * self.stride[axis] + taps[axis] * self.dilation[axis];
+            padded
+                .checked_sub(self.before[axis])
+                .filter(|&at| at < self.image[axis])
+        };
+        Some(at(0)? * self.image[1] + at(1)?)
+    }
+}
+
+/// An image-to-column load.
 #[derive(Clone, Debug)]
 pub(crate) struct Load3DPlan {
     pub(crate) src: usize,
@@ -48,6 +102,7 @@ pub(crate) struct Load3DPlan {
     pub(crate) c0: usize,
     pub(crate) rows: usize,
     pub(crate) layout: Load3DLayout,
+    pub(crate) window: Window,
 }
 
 /// How an image-to-column load arranges what it fetches.
@@ -160,20 +215,22 @@ pub(crate) fn plan_load_transpose(
     require_align(&dst, operand_align(context, dst.mem))?;
     require_align(&src, context.block())?;
     let width = src.width();
-    if width == 1 {
+    let p = &record.p;
+    if p[5] != 0 {
         return Err(Refusal::new(
             "not-emulated",
-            "LoadDataWithTranspose of 8-bit elements is not emulated",
-            "use 16-bit or 32-bit elements",
+            "addrMode 1 is not emulated",
+            "use addrMode 0",
         ));
     }
-    let p = &record.p;
     let repeats = p[1] as usize;
     if repeats == 0 {
         return Ok(None);
     }
     let fractal = fractal_bytes(context);
-    let side = context.target.limits.fractal_rows as usize;
+    // 16 x 16 elements; two rows of fractals, 32 x 32, where an element is one byte.
+    let rows = context.target.limits.fractal_rows as usize;
+    let side = if width == 1 { 2 * rows } else { rows };
     // Source indices and strides count whole squares; destination gaps count fractals.
     let square = side * side * width;
     let fractals = square / fractal;
@@ -206,7 +263,7 @@ pub(crate) fn plan_load_transpose(
     )))
 }
 
-/// Plans `LoadData` with `LoadData3DParamsV2` for plain matrices: one row of pixels, a 1 x 1 filter.
+/// Plans `LoadData` with `LoadData3DParamsV2`.
 pub(crate) fn plan_load3d(
     context: &mut Context<'_>,
     record: &RawRecord,
@@ -218,26 +275,12 @@ pub(crate) fn plan_load3d(
     require_align(&dst, operand_align(context, dst.mem))?;
     require_align(&src, context.block())?;
     let p = &record.p;
-    let plain = p[7..13].iter().all(|&value| value == 1) && p[15..19].iter().all(|&pad| pad == 0);
-    if !plain {
-        return Err(Refusal::new(
-            "not-emulated",
-            "LoadData 3D is emulated for 1 x 1 filters with strides 1 and no padding",
-            "use the matrix form: filters, strides and dilations 1, padList 0",
-        ));
-    }
+    let window = window(record)?;
     let width = src.width();
     let c0 = context.block() / width;
     let rows = context.target.limits.fractal_rows as usize;
-    let [
-        height,
-        pixels,
-        channels,
-        k_extent,
-        m_extent,
-        k_start,
-        m_start,
-    ] = [p[0], p[1], p[2], p[3], p[4], p[5], p[6]].map(|value| value as usize);
+    let [channels, k_extent, m_extent, k_start, m_start] =
+        [p[2], p[3], p[4], p[5], p[6]].map(|value| value as usize);
     if k_extent == 0 || m_extent == 0 {
         return Ok(None);
     }
@@ -250,15 +293,16 @@ pub(crate) fn plan_load3d(
             ));
         }
     }
-    let rows_in_l1 = height * pixels;
-    if k_start + k_extent > channels.next_multiple_of(c0) || m_start >= rows_in_l1 {
+    let outputs: usize = window.output().iter().product();
+    let depth = channels.next_multiple_of(c0) * window.filter[0] * window.filter[1];
+    if k_start + k_extent > depth || m_start >= outputs {
         return Err(Refusal::new(
             "parameter-range",
             format!(
-                "columns {k_start}..{} and rows from {m_start} leave the {rows_in_l1} x {channels} matrix",
+                "columns {k_start}..{} and rows from {m_start} leave the {outputs} x {depth} matrix",
                 k_start + k_extent
             ),
-            "keep the extents inside l1H * l1W and channelSize",
+            "keep the extents inside what l1H, l1W, channelSize and the filter make",
         ));
     }
     let fractal = fractal_bytes(context);
@@ -272,14 +316,15 @@ pub(crate) fn plan_load3d(
     } else {
         k_extent.next_multiple_of(rows) * m_extent.next_multiple_of(rows) * width
     };
-    let src_end = channels.div_ceil(c0) * rows_in_l1 * context.block();
+    let pixels = window.image[0] * window.image[1];
+    let src_end = channels.div_ceil(c0) * pixels * context.block();
     let dst_print = footprint(context, &dst, 0, dst_end, true)?;
     let src_print = footprint(context, &src, 0, src_end, false)?;
     let plan = Load3DPlan {
         src: src.addr,
         dst: (dst.mem, dst.addr),
         width,
-        rows_in_l1,
+        rows_in_l1: pixels,
         k_start,
         m_start,
         k_extent,
@@ -287,8 +332,37 @@ pub(crate) fn plan_load3d(
         c0,
         rows,
         layout,
+        window,
     };
     Ok(Some((plan, [Some(dst_print), Some(src_print), None, None])))
+}
+
+/// Largest stride of a filter (LoadData 3D page).
+const MAX_FILTER_STRIDE: i64 = 63;
+
+fn window(record: &RawRecord) -> Checked<Window> {
+    let p = &record.p;
+    for (name, index, most) in [
+        ("strideW", 7, MAX_FILTER_STRIDE),
+        ("strideH", 8, MAX_FILTER_STRIDE),
+        ("filterW", 9, 511),
+        ("filterH", 10, 511),
+        ("dilationFilterW", 11, 255),
+        ("dilationFilterH", 12, 255),
+    ] {
+        require_range(name, p[index], 1, most)?;
+    }
+    let pair = |row: usize, column: usize| [p[row] as usize, p[column] as usize];
+    // padList is left, right, top, bottom.
+    Ok(Window {
+        image: pair(0, 1),
+        stride: pair(8, 7),
+        filter: pair(10, 9),
+        dilation: pair(12, 11),
+        before: pair(17, 15),
+        after: pair(18, 16),
+        value: record.scalar,
+    })
 }
 
 /// Plans `InitConstValue` and `Fill`.

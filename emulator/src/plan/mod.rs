@@ -8,6 +8,7 @@ pub(crate) mod load;
 mod overlap;
 pub(crate) mod reduce;
 pub(crate) mod select;
+pub(crate) mod sort;
 pub(crate) mod vector;
 
 use std::sync::Arc;

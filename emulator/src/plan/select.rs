@@ -60,6 +60,9 @@ pub(crate) struct ShufflePlan {
     pub(crate) src: Vec<usize>,
     pub(crate) dst_step: usize,
     pub(crate) src_step: usize,
+    /// 8-bit elements fill half a block: bytes from its start.
+    pub(crate) dst_half: usize,
+    pub(crate) src_half: usize,
 }
 
 /// Plans `Compare` and `Compares`.
@@ -296,24 +299,19 @@ pub(crate) fn plan_transpose(
         src: row(src.addr),
         dst_step: 0,
         src_step: 0,
+        dst_half: 0,
+        src_half: 0,
     };
     Ok(Some((plan, prints)))
 }
 
-/// Plans `TransDataTo5HD` of 16-bit and 32-bit elements.
+/// Plans `TransDataTo5HD`.
 pub(crate) fn plan_5hd(
     context: &mut Context<'_>,
     record: &RawRecord,
 ) -> Checked<Option<(ShufflePlan, Footprints)>> {
     let dtype = Dtype::from_raw(record.t[0].dtype);
     let width = dtype.map_or(2, Dtype::width);
-    if width == 1 {
-        return Err(Refusal::new(
-            "not-emulated",
-            "TransDataTo5HD of 8-bit elements is not emulated",
-            "use 16-bit elements",
-        ));
-    }
     let repeats = record.p[0] as usize;
     if repeats == 0 {
         return Ok(None);
@@ -337,6 +335,13 @@ pub(crate) fn plan_5hd(
     }
     let [dst, src] = lists;
     let capacity = crate::local::capacity(context.target, Mem::Ub);
+    let half = |index: usize| {
+        if width == 1 && record.p[index] != 0 {
+            rows
+        } else {
+            0
+        }
+    };
     let mut prints: Footprints = [None; 4];
     for (index, list) in [&dst, &src].into_iter().enumerate() {
         let start = *list.iter().min().expect("16 rows");
@@ -368,6 +373,8 @@ pub(crate) fn plan_5hd(
         src,
         dst_step: steps[0],
         src_step: steps[1],
+        dst_half: half(3),
+        src_half: half(4),
     };
     Ok(Some((plan, prints)))
 }

@@ -266,6 +266,9 @@ pub(crate) fn plan(
             context,
         )?;
     }
+    if code == Code::AddDeqRelu && context.registers.deq_scale.is_none() {
+        return Err(no_scale("AddDeqRelu"));
+    }
     let (mut lanes, mut repeats) = match lanes(context, record, per_repeat)? {
         Some(found) => found,
         None => return Ok(None),
@@ -362,6 +365,14 @@ pub(crate) mod round {
     ];
 }
 
+fn no_scale(what: &str) -> Refusal {
+    Refusal::new(
+        "deq-scale",
+        format!("{what} runs without a scale"),
+        "call SetDeqScale first",
+    )
+}
+
 fn check_cast(mode: i64, dst: &Operand, src: &Operand, context: &Context<'_>) -> Checked<()> {
     use Dtype::{Bf16, F16, F32, I8, I16, I32, I64, U8};
     let rounding = (round::RINT..=round::TRUNC).contains(&mode);
@@ -372,11 +383,7 @@ fn check_cast(mode: i64, dst: &Operand, src: &Operand, context: &Context<'_>) ->
         }
         (F16, I8 | U8) | (I16, F16) | (I32, F32) => rounding || mode == round::NONE,
         (I32, F16) if context.registers.deq_scale.is_none() => {
-            return Err(Refusal::new(
-                "deq-scale",
-                "Cast from int32_t to half runs without a scale",
-                "call SetDeqScale first",
-            ));
+            return Err(no_scale("Cast from int32_t to half"));
         }
         _ => mode == round::NONE,
     };

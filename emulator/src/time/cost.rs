@@ -253,6 +253,9 @@ fn vector(table: Table<'_>, action: &Action) -> f64 {
         Action::Gather(plan) => (slopes.gather, plan.repeats, 0.0),
         Action::GatherMask(plan) => (slopes.gather, plan.repeats, 0.0),
         Action::Shuffle(plan) => (slopes.other, plan.repeats, 0.0),
+        Action::Sort(plan) => (slopes.other, plan.repeats, 0.0),
+        // One repeat's worth of records at a time.
+        Action::Merge(plan) => (slopes.other, plan.records().div_ceil(32), 0.0),
         _ => (slopes.other, 0, 0.0),
     };
     repeats as f64 * (slope.free + (slope.conflict - slope.free) * conflict)
