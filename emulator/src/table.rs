@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::ffi::c_char;
+use std::io::Write;
 use std::ptr;
 
 use crate::abi::{ABI_VERSION, Api, RawRecord};
@@ -88,6 +89,11 @@ unsafe extern "C-unwind" fn report(
 unsafe extern "C-unwind" fn print(bytes: *const c_char, length: u64) {
     // SAFETY: the headers pass a buffer of at least that length.
     let bytes = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), length as usize) };
-    let line = String::from_utf8_lossy(bytes);
-    tracing::info!(target: "fa_emulator::kernel", "{}", line.trim_end());
+    let text = String::from_utf8_lossy(bytes);
+    if tracing::dispatcher::has_been_set() {
+        tracing::info!(target: "fa_emulator::kernel", "{}", text.trim_end());
+    } else {
+        // A host program that knows nothing of logs expects the text where the device's runtime puts it.
+        let _ = std::io::stdout().write_all(text.as_bytes());
+    }
 }

@@ -361,16 +361,40 @@ fn other_loads(module: &Module) {
         });
         assert_eq!(value, want);
     }
-    let (a, b) = (numbers(256, 9), numbers(256, 10));
-    let c = run3(
-        "float_transposed",
-        &Buffer::from(&a),
-        &Buffer::from(&b),
-        256,
-    );
-    for (index, value) in c.into_iter().enumerate() {
-        let (row, col) = (index / 16, index % 16);
-        let want = (0..16).fold(0f32, |sum, i| sum + a[row * 16 + i] * b[i * 16 + col]);
-        assert_eq!(value, want);
+    float_operands(module);
+}
+
+/// Whole floats, and floats of 11 mantissa bits with ties to even or to zero.
+fn float_operands(module: &Module) {
+    let mut a = numbers(256, 9);
+    let b = numbers(256, 10);
+    a[0] = 1.0 + 2f32.powi(-12);
+    a[1] = 1.0 + 3.0 * 2f32.powi(-12);
+    for mode in 0..3 {
+        let short = |x: f32| {
+            let unit = 2f64.powi(x.abs().log2().floor() as i32 - 11);
+            let steps = f64::from(x) / unit;
+            let near = match mode {
+                1 => steps.round_ties_even(),
+                _ if steps.fract().abs() == 0.5 => steps.trunc(),
+                _ => steps.round(),
+            };
+            if mode == 0 { x } else { (near * unit) as f32 }
+        };
+        let (left, right, c) = (Buffer::from(&a), Buffer::from(&b), Buffer::new(1024));
+        let args = [
+            Arg::Buffer(&left),
+            Arg::Buffer(&right),
+            Arg::Buffer(&c),
+            scalar(mode),
+        ];
+        module.launch("float_transposed", 1, &args).ok();
+        for (index, value) in c.read::<f32>().into_iter().enumerate() {
+            let (row, col) = (index / 16, index % 16);
+            let want = (0..16).fold(0f32, |sum, i| {
+                sum + short(a[row * 16 + i]) * short(b[i * 16 + col])
+            });
+            assert_eq!(value, want, "mode {mode} at {index}");
+        }
     }
 }

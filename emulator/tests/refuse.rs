@@ -76,6 +76,89 @@ const CUBE: &[(i32, &str, &str)] = &[
     (21, "// mmad-extent", "tensor-extent"),
 ];
 
+/// Case, marker in the source, kind; of the framework, library calls and rarer fields.
+const MORE: &[(i32, &str, &str)] = &[
+    (0, "// buffers-17", "buffer-count"),
+    (1, "// deque-empty", "queue-empty"),
+    (2, "// alloc-twice", "queue-full"),
+    (3, "// not-mine", "queue-misuse"),
+    (4, "// ub-budget", "buffer-budget"),
+    (5, "// nine-ids", "event-id"),
+    (6, "// pool-budget", "buffer-budget"),
+    (8, "// pool-count", "buffer-count"),
+    (9, "// no-workspace", "workspace-unset"),
+    (10, "// sort-repeat", "parameter-range"),
+    (11, "// sort-dst", "misaligned"),
+    (12, "// sort-scores", "misaligned"),
+    (13, "// sort-in-place", "overlap"),
+    (14, "// merge-valid", "parameter-range"),
+    (15, "// merge-length", "parameter-range"),
+    (16, "// merge-repeat", "parameter-range"),
+    (17, "// merge-align", "misaligned"),
+    (18, "// keep-all", "parameter-range"),
+    (19, "// byte-pitch", "parameter-range"),
+    (20, "// softmax-room", "buffer-budget"),
+    (21, "// word-before", "parameter-range"),
+    (22, "// word-past-end", "out-of-bounds"),
+    (23, "// no-turns", "turn-order"),
+    (25, "// word-never-up", "deadlock"),
+    (27, "// deq-relu", "deq-scale"),
+    (28, "// five-strides", "parameter-range"),
+    (29, "// five-align", "misaligned"),
+    (30, "// nz-columns", "parameter-range"),
+    (31, "// far-repeat", "tensor-extent"),
+    (32, "// reduce-tmp", "misaligned"),
+    (33, "// compare-dst", "misaligned"),
+    (34, "// compare-mode", "parameter-range"),
+    (36, "// pair-align", "misaligned"),
+    (37, "// fill-mask", "mask-range"),
+    (38, "// count-negative", "parameter-range"),
+    (39, "// pad-wide", "parameter-range"),
+    (40, "// reduce-order", "parameter-range"),
+    (41, "// cross-wait-aiv-only", "kernel-type"),
+    (43, "// select-mask", "misaligned"),
+    (44, "// scalar-past-end", "out-of-bounds"),
+    (45, "// brcb-far", "out-of-bounds"),
+    (46, "// transpose-align", "misaligned"),
+    (47, "// scalar-ub-past-end", "out-of-bounds"),
+];
+
+const LOADS: &[(i32, &str, &str)] = &[
+    (0, "// conv-stride", "parameter-range"),
+    (1, "// conv-stride-high", "parameter-range"),
+    (2, "// conv-filter", "parameter-range"),
+    (3, "// conv-dilation", "parameter-range"),
+    (4, "// conv-k-start", "parameter-range"),
+    (5, "// conv-m-start", "parameter-range"),
+    (6, "// conv-k-far", "parameter-range"),
+    (7, "// conv-m-far", "parameter-range"),
+    (8, "// conv-span", "tensor-extent"),
+    (9, "// conv-position", "wrong-position"),
+    (10, "// square-mode", "not-emulated"),
+    (11, "// square-align", "misaligned"),
+    (12, "// square-span", "tensor-extent"),
+    (13, "// fix-no-scales", "quant-mode"),
+    (14, "// fix-scales-align", "misaligned"),
+    (15, "// fix-split", "parameter-range"),
+    (16, "// fix-unit-flag", "parameter-range"),
+    (17, "// fix-src-align", "misaligned"),
+    (18, "// fix-column-major", "wrong-position"),
+    (19, "// fix-position", "wrong-position"),
+    (20, "// mmad-bias-align", "misaligned"),
+    (21, "// mmad-bias-position", "wrong-position"),
+    (22, "// nd-count", "parameter-range"),
+    (23, "// nd-n-stride", "parameter-range"),
+    (24, "// bt-length", "copy-length"),
+    (25, "// bt-align", "misaligned"),
+    (26, "// l1-align", "misaligned"),
+    (27, "// load-mode", "not-emulated"),
+    (28, "// load-gm-transpose", "wrong-type"),
+    (29, "// fill-span", "tensor-extent"),
+    (30, "// fix-stride-zero", "parameter-range"),
+    (31, "// no-such-path", "wrong-position"),
+    (32, "// co1-quant", "quant-mode"),
+];
+
 fn check(module: &Module, kernel: &str, cases: &[(i32, &str, &str)]) {
     let gm = Buffer::from(&[0.5f32; 1024]);
     for (which, marker, kind) in cases {
@@ -107,10 +190,21 @@ fn refusals() {
     let module = Module::compile(FILE);
     check(&module, "refuse_vector", VECTOR);
     check(&module, "refuse_cube", CUBE);
+    check(&module, "refuse_more", MORE);
+    check(&module, "refuse_loads", LOADS);
+    turns(&module);
     cross_core(&module);
     garbage(&module);
     notes(&module);
     bounds_of_arguments(&module);
+}
+
+/// With one block every turn is block 0's; a word that nobody takes down is left over.
+fn turns(module: &Module) {
+    let gm = Buffer::from(&[0i32; 1024]);
+    let launch = |which: i32| module.launch("refuse_more", 1, &[Arg::Buffer(&gm), scalar(which)]);
+    launch(24).ok();
+    launch(26).finds("leftover-word", FILE, "// word-left-up");
 }
 
 fn cross_core(module: &Module) {

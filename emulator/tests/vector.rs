@@ -18,6 +18,7 @@ fn vector_instructions() {
     int_ops(&module);
     reductions(&module);
     selections(&module);
+    rules(&module);
     casts(&module);
     in_place(&module);
     overflow(&module);
@@ -226,6 +227,86 @@ fn reductions(module: &Module) {
     masked.chunks_exact_mut(64).for_each(|r| r[60..].fill(0.0));
     let blocks: Vec<f32> = masked.chunks_exact(8).map(tree).collect();
     assert_eq!(run(8)[..128], blocks);
+}
+
+/// What the guides say about masks, strides and reductions, one rule a case.
+fn rules(module: &Module) {
+    let x = numbers(ROUND, 15);
+    // Whole numbers from a few, so that extremes repeat.
+    let y: Vec<f32> = numbers(ROUND, 16)
+        .iter()
+        .map(|y| (y * 3.0).round())
+        .collect();
+    let run = |op| run(module, "rules", &x, &y, op);
+    let expect = |op: i32, value: &dyn Fn(usize) -> Option<f32>| {
+        let found = run(op);
+        for (i, found) in found.into_iter().enumerate() {
+            assert_eq!(found, value(i).unwrap_or(UNTOUCHED), "rule {op} at {i}");
+        }
+    };
+    expect(0, &|i| (i < 192 && i % 64 < 16).then(|| x[i]));
+    expect(1, &|i| (i < 128).then(|| x[i / 8]));
+    let most = |part: &[f32]| part.iter().copied().fold(f32::MIN, f32::max);
+    expect(2, &|i| (i == 0).then(|| most(&x[..8])));
+    let active = |i: usize| 0x0000_ffff_ffff_0003u64 >> i & 1 == 1;
+    let extreme = |row: usize, keep: &dyn Fn(usize) -> bool, better: fn(f32, f32) -> bool| {
+        let row = &y[row * 64..(row + 1) * 64];
+        let mut lanes = (0..64).filter(|&i| keep(i));
+        let first = lanes.next().expect("an active lane");
+        let best = lanes.fold(
+            first,
+            |best, i| if better(row[i], row[best]) { i } else { best },
+        );
+        (row[best], f32::from_bits(best as u32))
+    };
+    let pairs = run(3);
+    for row in 0..2 {
+        let (value, index) = extreme(row, &active, |a, b| a > b);
+        assert_eq!((pairs[4 * row], pairs[4 * row + 1]), (index, value));
+        assert_eq!(pairs[4 * row + 2], UNTOUCHED);
+    }
+    let pairs = run(4);
+    for row in 0..2 {
+        let (value, index) = extreme(row, &|_| true, |a, b| a < b);
+        assert_eq!((pairs[2 * row], pairs[2 * row + 1]), (value, index));
+    }
+    let halves: Vec<f32> = run(5)
+        .iter()
+        .flat_map(|v| [v.to_bits() as u16, (v.to_bits() >> 16) as u16])
+        .map(|bits| f16::from_bits(bits).to_f32())
+        .collect();
+    let narrow: Vec<f32> = x.iter().map(|&x| f16::from_f32(x).to_f32()).collect();
+    for row in 0..4 {
+        assert_eq!(halves[1 + row], most(&narrow[row * 128..(row + 1) * 128]));
+    }
+    for block in 0..16 {
+        assert_eq!(
+            halves[24 + block],
+            most(&narrow[block * 16..(block + 1) * 16])
+        );
+    }
+    expect(6, &|i| {
+        let one_more = match i / 64 {
+            0 | 1 => active(i % 64),
+            2 => i % 64 < 3,
+            row => row == 3,
+        };
+        one_more.then(|| x[i] + 1.0)
+    });
+    expect(7, &|i| (i < 128).then(|| x[i % 8] + y[i % 64]));
+    expect(8, &|i| {
+        (i < 64 && i % 24 < 16).then(|| x[i / 24 * 32 + i % 24])
+    });
+    let sums: Vec<f32> = x.chunks_exact(64).map(tree).collect();
+    expect(9, &|i| (i == 0).then(|| tree(&sums)));
+    let bits: Vec<u8> = run(10)
+        .iter()
+        .flat_map(|v| v.to_bits().to_le_bytes())
+        .collect();
+    for i in 0..128 {
+        assert_eq!(bits[i / 8] >> (i % 8) & 1 == 1, x[i] < y[i], "bit {i}");
+    }
+    assert_eq!(bits[16..20], UNTOUCHED.to_le_bytes());
 }
 
 fn selections(module: &Module) {

@@ -90,6 +90,8 @@ pub struct Timing {
     pub mmad_k_fp16: Cost,
     /// The same for fp32.
     pub mmad_k_fp32: Cost,
+    /// The same for floats in HF32 mode.
+    pub mmad_k_hf32: Cost,
     /// The same for int8.
     pub mmad_k_int8: Cost,
     /// Start of a move out of L0C.

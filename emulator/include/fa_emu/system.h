@@ -190,16 +190,20 @@ inline GM_ADDR GetUserWorkspace(GM_ADDR workspace, FA_EMU_HERE)
     return fa_emu::SystemWorkspace() + RESERVED_WORKSPACE;
 }
 
-inline void SetHF32Mode(HF32Mode mode, FA_EMU_HERE)
-{
-    fa_emu::Record(FA_OP_SETMODE, "SetHF32Mode", emuLoc).Param(0, 0).Param(1, static_cast<int64_t>(mode)).Issue();
-}
 inline void SetHF32Mode(bool mode, FA_EMU_HERE)
 {
     fa_emu::Record(FA_OP_SETMODE, "SetHF32Mode", emuLoc).Param(0, 0).Param(1, mode).Issue();
 }
-inline void SetHF32TransMode(HF32TransMode) {}
-inline void SetHF32TransMode(bool) {}
+inline void SetHF32Mode(HF32Mode mode, FA_EMU_HERE) { SetHF32Mode(mode == HF32Mode::ENABLE, emuLoc); }
+inline void SetHF32TransMode(bool mode, FA_EMU_HERE)
+{
+    fa_emu::Record(FA_OP_SETMODE, "SetHF32TransMode", emuLoc).Param(0, 1).Param(1, mode).Issue();
+}
+inline void SetHF32TransMode(HF32TransMode mode, FA_EMU_HERE)
+{
+    SetHF32TransMode(mode == HF32TransMode::NEAREST_ZERO, emuLoc);
+}
+// Which way the unit walks over its result shows in no number.
 inline void SetMMRowMajor() {}
 inline void SetMMColumnMajor() {}
 } // namespace AscendC

@@ -178,8 +178,9 @@ impl Core {
             | Code::Atomic
             | Code::SetDeqScale
             | Code::SetPadValue
+            | Code::SetMode
             | Code::SyncBase => self.register(code, record),
-            Code::Init | Code::Dcci | Code::SetMode => Ok(0),
+            Code::Init | Code::Dcci => Ok(0),
             _ => self.instruction(code, record, loc),
         }
     }

@@ -140,6 +140,8 @@ impl Core {
             Code::MaskMode => registers.counter = record.p[0] != 0,
             Code::SetDeqScale => registers.deq_scale = Some(record.scalar as u16),
             Code::SetPadValue => registers.pad_value = Some(record.scalar),
+            Code::SetMode if record.p[0] == 0 => registers.hf32 = record.p[1] != 0,
+            Code::SetMode => registers.hf32_to_zero = record.p[1] != 0,
             Code::SetCtrl => {
                 registers.overflow = if record.p[0] & 1 == 0 {
                     Overflow::Saturate

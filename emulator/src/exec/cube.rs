@@ -144,12 +144,35 @@ pub(crate) fn mmad(machine: &mut Machine, plan: &MmadPlan) {
     if plan.operand == Dtype::I8 {
         return mmad_i8(machine, plan);
     }
-    let a = left(&machine.locals, plan);
-    let b = right(&machine.locals, plan);
+    let mut a = left(&machine.locals, plan);
+    let mut b = right(&machine.locals, plan);
+    if let Some(to_zero) = plan.hf32 {
+        for value in a.values.iter_mut().chain(&mut b.values) {
+            *value = shortened(*value, to_zero);
+        }
+    }
     let (mut c, mut undefined) = accumulator(&machine.locals, plan);
     multiply(&a.values, &b.values, &mut c, plan.m, plan.n, plan.k);
     mark_products(&a.garbage, &b.garbage, &mut undefined, plan.n);
     store(&mut machine.locals, plan, &c, &undefined, f32::to_le_bytes);
+}
+
+/// Mantissa bits that the short float of the matrix unit does without (HF32 page: it keeps 11).
+const HF32_DROPPED_BITS: u32 = 12;
+
+/// To the nearest short float; halfway to even, or to zero.
+fn shortened(value: f32, to_zero: bool) -> f32 {
+    if !value.is_finite() {
+        return value;
+    }
+    let bits = value.to_bits();
+    let odd = if to_zero {
+        0
+    } else {
+        bits >> HF32_DROPPED_BITS & 1
+    };
+    let rounded = bits + (1 << (HF32_DROPPED_BITS - 1)) - 1 + odd;
+    f32::from_bits(rounded >> HF32_DROPPED_BITS << HF32_DROPPED_BITS)
 }
 
 /// A lane of the product is garbage when its row of A or its column of B is.

@@ -8,7 +8,7 @@ mod words;
 
 pub(crate) use clock::Clock;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -94,9 +94,9 @@ struct State {
     /// What those who have arrived bring to the barrier, and what the last one let go.
     barrier_tokens: [[Token; 2]; 2],
     /// Words of global memory that are up: what their setters had done, and where.
-    words: HashMap<usize, (Token, Loc)>,
+    words: BTreeMap<usize, (Token, Loc)>,
     /// Turns in block order, by the address of their workspace.
-    turns: HashMap<usize, Turn>,
+    turns: BTreeMap<usize, Turn>,
     /// Races reported so far, by places.
     races: HashSet<[(usize, i32); 2]>,
     observed: Observed,
@@ -184,8 +184,8 @@ pub(crate) fn run(launch: Launch) -> Outcome {
         flags: vec![Flags::default(); cores.len()],
         barriers: [(0, 0); 2],
         barrier_tokens: Default::default(),
-        words: HashMap::new(),
-        turns: HashMap::new(),
+        words: BTreeMap::new(),
+        turns: BTreeMap::new(),
         races: HashSet::new(),
         observed: Observed::default(),
         times: vec![0; cores.len()],

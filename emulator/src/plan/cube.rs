@@ -36,6 +36,8 @@ pub(crate) struct MmadPlan {
     pub(crate) gemv: bool,
     /// So small that an accumulating product behind it overlaps with it in the unit.
     pub(crate) overlaps: bool,
+    /// Operands are rounded to the short float first; `true`: ties go to zero.
+    pub(crate) hf32: Option<bool>,
 }
 
 pub(super) fn fractal_bytes(context: &Context<'_>) -> usize {
@@ -105,6 +107,8 @@ pub(crate) fn plan_mmad(
         gemv,
         overlaps: m.div_ceil(rows) * n.div_ceil(rows)
             < context.target.limits.mmad_overlap_fractals as usize,
+        hf32: (a.dtype == Dtype::F32 && context.registers.hf32)
+            .then_some(context.registers.hf32_to_zero),
     };
     Ok(Some((plan, prints)))
 }

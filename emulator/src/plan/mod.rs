@@ -46,6 +46,9 @@ pub(crate) struct Registers {
     pub(crate) deq_scale: Option<u16>,
     /// Filler of padded copies that ask for none.
     pub(crate) pad_value: Option<u64>,
+    /// Float operands of the matrix unit lose mantissa bits; ties go to zero, or to even.
+    pub(crate) hf32: bool,
+    pub(crate) hf32_to_zero: bool,
 }
 
 impl Default for Registers {
@@ -57,6 +60,8 @@ impl Default for Registers {
             atomic: None,
             deq_scale: None,
             pad_value: None,
+            hf32: false,
+            hf32_to_zero: false,
         }
     }
 }

@@ -99,6 +99,7 @@ pub(crate) fn work(table: Table<'_>, instruction: &Instruction, follows: bool) -
         }
         Action::Mmad(plan) => {
             let depth = match plan.operand {
+                Dtype::F32 if plan.hf32.is_some() => timing.mmad_k_hf32,
                 Dtype::F32 => timing.mmad_k_fp32,
                 Dtype::I8 | Dtype::U8 => timing.mmad_k_int8,
                 _ => timing.mmad_k_fp16,

@@ -325,9 +325,13 @@ extern "C" __global__ __aicore__ void row_times_matrix(GM_ADDR a, GM_ADDR b, GM_
     PipeBarrier<PIPE_ALL>();
 }
 
-extern "C" __global__ __aicore__ void float_transposed(GM_ADDR a, GM_ADDR b, GM_ADDR c)
+extern "C" __global__ __aicore__ void float_transposed(GM_ADDR a, GM_ADDR b, GM_ADDR c, int32_t shorter)
 {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
+    if (shorter != 0) {
+        SetHF32Mode(HF32Mode::ENABLE);
+        SetHF32TransMode(shorter == 1 ? HF32TransMode::NEAREST_EVEN : HF32TransMode::NEAREST_ZERO);
+    }
     constexpr uint16_t kSide = 16;
     GlobalTensor<float> aGm;
     GlobalTensor<float> bGm;

@@ -384,3 +384,70 @@ extern "C" __global__ __aicore__ void busy(int32_t loops)
         Cast(y.ReinterpretCast<half>(), y, RoundMode::CAST_RINT, static_cast<uint64_t>(64), 128, UnaryRepeatParams(1, 1, 4, 8));
     }
 }
+
+/*! Rules that a plain loop does not show; the destination starts as sevens. */
+extern "C" __global__ __aicore__ void rules(GM_ADDR x, GM_ADDR y, GM_ADDR out, int32_t op)
+{
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    Lanes<float> l(x, y, out);
+    LocalTensor<half> h(TPosition::VECCALC, 32768, 1024);
+    LocalTensor<half> narrow = l.z_.ReinterpretCast<half>();
+    uint64_t firstBlock[2] = {0xff, 0};
+    uint64_t some[2] = {0x0000ffffffff0003ull, 0};
+    switch (op) {
+        // Copy takes its mask per repeat and honours the repeat count in counter mode too.
+        case 0:
+            SetMaskCount();
+            SetVectorMask<float, MaskMode::COUNTER>(16);
+            Copy<float, false>(l.z_, l.x_, MASK_PLACEHOLDER, 3, CopyRepeatParams(1, 1, 8, 8));
+            SetMaskNorm();
+            ResetMask();
+            break;
+        // Brcb ignores the mask; a block stride of 0 counts as 1.
+        case 1:
+            SetVectorMask<float>(0, 1);
+            Brcb(l.z_, l.x_, 2, BrcbRepeatParams(0, 8));
+            ResetMask();
+            break;
+        // A wholly masked block leaves the destination as it was.
+        case 2: ReduceDataBlock<ReduceType::MAX>(l.z_, l.x_, firstBlock, 1, 1, 1, 8); break;
+        // The first of equal values gives the index, the bits of which stand in an element.
+        case 3: WholeReduceMax(l.z_, l.y_, some, 2, 2, 1, 8, ReduceOrder::ORDER_INDEX_VALUE); break;
+        case 4: WholeReduceMin(l.z_, l.y_, 64, 2, 1, 1, 8, ReduceOrder::ORDER_VALUE_INDEX); break;
+        // Results of whole reductions may start at any element, those of half blocks at 16 bytes.
+        case 5:
+            Cast(h, l.x_, RoundMode::CAST_RINT, kRound);
+            PipeBarrier<PIPE_V>();
+            WholeReduceMax(narrow[1], h, 128, 4, 1, 1, 8, ReduceOrder::ORDER_ONLY_VALUE);
+            BlockReduceMax(narrow[24], h, 2, 128, 1, 1, 8);
+            break;
+        // A mask stays set for calls that keep it, a count puts the full mask back.
+        case 6:
+            Adds(l.z_, l.x_, 1.0f, some, 1, UnaryRepeatParams(1, 1, 8, 8));
+            Adds<float, false>(l.z_[64], l.x_[64], 1.0f, MASK_PLACEHOLDER, 1, UnaryRepeatParams(1, 1, 8, 8));
+            Adds(l.z_[128], l.x_[128], 1.0f, 3);
+            Adds<float, false>(l.z_[192], l.x_[192], 1.0f, MASK_PLACEHOLDER, 1, UnaryRepeatParams(1, 1, 8, 8));
+            break;
+        // Block stride 0 reads one block for all, repeat stride 0 the same repeat again.
+        case 7: Add(l.z_, l.x_, l.y_, static_cast<uint64_t>(64), 2, BinaryRepeatParams(1, 0, 1, 8, 0, 0)); break;
+        // Overwriting is the default of neither block count nor repeat: 0 does nothing.
+        case 8:
+            Adds(l.z_, l.x_, 1.0f, static_cast<uint64_t>(64), 0, UnaryRepeatParams());
+            DataCopy(l.z_, l.x_, DataCopyParams(3, 2, 2, 1));
+            break;
+        // The mask form of a sum folds the results of its repeats in a second tree.
+        case 9: {
+            LocalTensor<float> tmp(TPosition::VECCALC, 36864, 1024);
+            ReduceSum(l.z_, l.x_, tmp, static_cast<int32_t>(64), static_cast<int32_t>(16), 8);
+            break;
+        }
+        // Compare ignores the mask: every bit of the repeat is written.
+        case 10: {
+            LocalTensor<uint8_t> bits = l.z_.ReinterpretCast<uint8_t>();
+            Compare(bits, l.x_, l.y_, CMPMODE::LT, static_cast<uint64_t>(1), 2, BinaryRepeatParams());
+            break;
+        }
+        default: break;
+    }
+    l.Store();
+}
