@@ -3,8 +3,11 @@
 use std::cell::RefCell;
 use std::fmt;
 
+use serde::Serialize;
+
 /// How serious a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The launch succeeds; hardware would accept this, but somebody should look.
     Warning,
@@ -13,7 +16,7 @@ pub enum Severity {
 }
 
 /// One thing that hardware would leave silent or answer with a fault.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// Stable kebab-case name of the rule, such as `out-of-bounds`.
     pub kind: &'static str,
@@ -36,7 +39,7 @@ pub struct Finding {
 }
 
 /// A line of a kernel's source.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Place {
     /// The file, as the compiler was told.
     pub file: String,

@@ -1,7 +1,8 @@
-//! A folder that looks like an installed toolkit: `include/`, `lib64/libascendcl.so`, `bin/bisheng`.
+//! A folder that looks like an installed toolkit: `include/`, `lib64/libascendcl.so`, `bin/bisheng`, `set_env.sh`.
 
 use std::path::Path;
 
+use crate::files::write_atomically;
 use crate::headers;
 
 /// Why a folder could not be laid out.
@@ -25,7 +26,22 @@ pub fn lay_out(root: &Path, library: &Path, driver: &Path) -> Result<(), Toolkit
     ] {
         let folder = root.join(folder);
         fs_err::create_dir_all(&folder)?;
-        fs_err::copy(from, folder.join(name))?;
+        let to = folder.join(name);
+        // A program may have the old library open: it keeps its file, the new one takes the name.
+        let fresh = folder.join(format!(".{name}.{}", std::process::id()));
+        fs_err::copy(from, &fresh)?;
+        fs_err::rename(&fresh, &to)?;
     }
+    write_atomically(&root.join("set_env.sh"), environment(root).as_bytes())?;
     Ok(())
+}
+
+/// What a shell sources to find the toolkit below `root`, which is absolute.
+pub fn environment(root: &Path) -> String {
+    let quoted = format!("'{}'", root.display().to_string().replace('\'', "'\\''"));
+    format!(
+        "export ASCEND_HOME_PATH={quoted}\n\
+         export PATH=\"$ASCEND_HOME_PATH/bin:$PATH\"\n\
+         export LD_LIBRARY_PATH=\"$ASCEND_HOME_PATH/lib64${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\"\n"
+    )
 }

@@ -43,6 +43,17 @@ pub enum DriverError {
     },
 }
 
+/// Names of the kernels in a compiled file, in the order of the source.
+///
+/// # Errors
+/// The bytes are not what this driver writes.
+pub fn kernels(binary: &[u8]) -> Result<Vec<String>, DriverError> {
+    let container =
+        Container::from_bytes(binary).map_err(|error| std::io::Error::other(error.to_string()))?;
+    let kernels = container.header.kernels.into_iter();
+    Ok(kernels.map(|kernel| kernel.name).collect())
+}
+
 /// Compiles as `bisheng` would be asked to; `args` are the words after the command's name.
 ///
 /// # Errors
