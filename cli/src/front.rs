@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use fa_codegen::Provenance;
 use fa_dsl::check::{self, Define, nearest};
+use fa_dsl::codes;
 use fa_dsl::diagnostic::{Diagnostic, Severity};
 use fa_dsl::span::{FileId, SourceMap};
 use fa_dsl::variant::Variant;
@@ -23,6 +24,21 @@ pub(crate) struct Loaded {
     pub(crate) variants: Vec<Variant>,
     /// The head of emitted files.
     pub(crate) provenance: Provenance,
+    /// Notes that matter to launches of a batch and are not printed yet.
+    of_batches: Vec<Diagnostic>,
+}
+
+/// As [`load`], for commands that launch: what is worth noting of batches waits until there is one.
+///
+/// # Errors
+/// As [`load`].
+pub(crate) fn load_for_launches(
+    path: &Path,
+    args: &SourceArgs,
+    name: Option<&str>,
+    session: &mut Session,
+) -> anyhow::Result<Loaded> {
+    read(path, args, name, true, session)
 }
 
 /// Reads and checks a file; findings are reported at once. Where one variant is meant, notes about the others are
@@ -34,6 +50,16 @@ pub(crate) fn load(
     path: &Path,
     args: &SourceArgs,
     name: Option<&str>,
+    session: &mut Session,
+) -> anyhow::Result<Loaded> {
+    read(path, args, name, false, session)
+}
+
+fn read(
+    path: &Path,
+    args: &SourceArgs,
+    name: Option<&str>,
+    batches_wait: bool,
     session: &mut Session,
 ) -> anyhow::Result<Loaded> {
     let text = fs_err::read_to_string(path).map_err(|error| Usage(error.to_string()))?;
@@ -60,19 +86,19 @@ pub(crate) fn load(
     let of_others = |found: &Diagnostic| {
         name.is_some_and(|name| is_note_of_other(found, &checked.variants, name))
     };
-    session.report(
-        &sources,
-        checked
-            .diagnostics
-            .into_iter()
-            .filter(|found| !of_others(found)),
-    )?;
+    let (of_batches, found): (Vec<_>, Vec<_>) = checked
+        .diagnostics
+        .into_iter()
+        .filter(|found| !of_others(found))
+        .partition(|found| batches_wait && found.code == codes::BATCH_WITHOUT_LENGTHS);
+    session.report(&sources, found)?;
     Ok(Loaded {
         folder: path.parent().unwrap_or(Path::new("")).to_owned(),
         sources,
         file,
         variants: checked.variants,
         provenance,
+        of_batches,
     })
 }
 
@@ -85,6 +111,11 @@ fn is_note_of_other(found: &Diagnostic, variants: &[Variant], name: &str) -> boo
 }
 
 impl Loaded {
+    /// Prints what is worth noting of launches of a batch.
+    pub(crate) fn report_of_batches(&self, session: &mut Session) -> anyhow::Result<()> {
+        Ok(session.report(&self.sources, self.of_batches.iter().cloned())?)
+    }
+
     /// The variant of that name, or the only one.
     ///
     /// # Errors

@@ -10,7 +10,8 @@ mod session;
 mod table;
 mod targets;
 
-use std::io::IsTerminal;
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -30,7 +31,13 @@ pub fn main() -> ExitCode {
                 ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
             );
             // Nothing is left to do where the terminal itself fails.
-            let _ = error.print();
+            let _ = if !asked && wants_json(std::env::args_os()) {
+                let text = error.render().to_string();
+                let text = text.trim().trim_start_matches("error: ");
+                writeln!(std::io::stdout(), "{}", session::failure(text, true, &[]))
+            } else {
+                error.print()
+            };
             return ExitCode::from(if asked { 0 } else { 2 });
         }
     };
@@ -62,6 +69,13 @@ fn run(cli: &Cli, session: &mut Session) -> anyhow::Result<Outcome> {
         Some(Command::Targets(args)) => commands::targets::run(args, session),
         None => commands::generate::run(&cli.generate, session),
     }
+}
+
+/// Whether arguments that cannot be understood ask for results for machines.
+fn wants_json(arguments: impl Iterator<Item = OsString>) -> bool {
+    let arguments: Vec<OsString> = arguments.collect();
+    let pair = |pair: &[OsString]| pair[0] == "--format" && pair[1] == "json";
+    arguments.windows(2).any(pair) || arguments.iter().any(|one| one == "--format=json")
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

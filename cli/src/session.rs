@@ -161,10 +161,15 @@ impl Session {
         })
     }
 
-    /// Prints why a command could not do its work.
+    /// Prints why a command could not do its work: for machines, an object with the diagnostics so far and `error`.
     pub(crate) fn complain(&mut self, error: &anyhow::Error) {
         // Nothing is left to do where the terminal itself fails.
-        let _ = writeln!(self.err, "error: {error:#}");
+        let _ = if self.is_json() {
+            let text = failure(&format!("{error:#}"), error.is::<Usage>(), &self.json);
+            writeln!(self.out, "{text}")
+        } else {
+            writeln!(self.err, "error: {error:#}")
+        };
     }
 
     /// A line that says what goes on, on the standard error stream where that is a terminal; hidden elsewhere.
@@ -183,6 +188,16 @@ impl Session {
     pub(crate) fn print(&mut self, text: &str) -> io::Result<()> {
         self.out.write_all(text.as_bytes())
     }
+}
+
+/// What machines get where a command could not do its work.
+pub(crate) fn failure(message: &str, usage: bool, diagnostics: &[Value]) -> String {
+    let kind = if usage { "usage" } else { "failure" };
+    let object = serde_json::json!({
+        "diagnostics": diagnostics,
+        "error": { "kind": kind, "message": message },
+    });
+    format!("{object:#}")
 }
 
 /// Prints spans of the runtime, with their times, as they close.

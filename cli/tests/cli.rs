@@ -102,6 +102,23 @@ fn wrong_usage_is_2() {
 }
 
 #[test]
+fn wrong_usage_is_said_to_machines_too() {
+    let folder = Folder::with("two.fa", TWO);
+    for (arguments, said) in [
+        (&["check", "absent.fa", "--format", "json"][..], "absent.fa"),
+        (&["check", "--format=json"], "<FILE>"),
+        (&["run", "two.fa", "--format", "json", "--q"], "--q"),
+    ] {
+        let run = folder.run(arguments);
+        assert_eq!((run.code, run.stderr.as_str()), (2, ""), "{arguments:?}");
+        let error = &run.json()["error"];
+        assert_eq!(error["kind"], "usage", "{arguments:?}");
+        let message = error["message"].as_str().expect("text");
+        assert!(message.contains(said), "{arguments:?}: {message}");
+    }
+}
+
+#[test]
 fn an_unknown_target_has_a_code() {
     let folder = Folder::with("two.fa", TWO);
     let run = folder.run(&["check", "two.fa", "--target", "ascend910"]);
@@ -143,9 +160,11 @@ fn defines_override_consts_and_are_checked() {
 #[test]
 fn a_code_has_a_page() {
     let folder = Folder::with("two.fa", TWO);
-    let run = folder.run(&["explain", "FA101"]);
-    assert_eq!(run.code, 0);
-    assert!(run.stdout.starts_with("# FA101"), "{}", run.stdout);
+    for code in ["FA101", "fa101"] {
+        let run = folder.run(&["explain", code]);
+        assert_eq!(run.code, 0);
+        assert!(run.stdout.starts_with("# FA101"), "{}", run.stdout);
+    }
     let run = folder.run(&["explain", "FA101", "--format", "json"]);
     assert_eq!(run.json()["slug"], "tile-too-large");
 }

@@ -76,6 +76,102 @@ fn fp32_files_are_converted_to_the_precision() {
 }
 
 #[test]
+fn fp64_files_are_rounded_and_what_that_loses_is_said() {
+    let text = "attention half { head_dim = 64; precision = mixed; }\n";
+    let folder = folder("half.fa", text);
+    let mut values = vec![0.25; 2 * 30 * 64];
+    values[5] = 1e5;
+    values[9] = f64::INFINITY;
+    folder.write("v.npy", fp64(&[1, 2, 30, 64], &values));
+    folder.write("k.npy", fp64(&[1, 2, 30, 64], &[0.5; 2 * 30 * 64]));
+    let run = folder.run(&arguments("half.fa", &["--backend", "reference"]));
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    for said in [
+        "note: `k` is fp64 in k.npy, read as fp16",
+        "warning[FA307]: `v` is fp64 in v.npy, read as fp16: 1 finite elements become infinite",
+    ] {
+        assert!(run.stderr.contains(said), "{}", run.stderr);
+    }
+    let strict = ["--backend", "reference", "--strict"];
+    assert_eq!(folder.run(&arguments("half.fa", &strict)).code, 1);
+}
+
+/// A file of doubles as NumPy writes it.
+fn fp64(shape: &[usize], values: &[f64]) -> Vec<u8> {
+    let sizes: Vec<String> = shape.iter().map(usize::to_string).collect();
+    let head = format!(
+        "{{'descr': '<f8', 'fortran_order': False, 'shape': ({}), }}",
+        sizes.join(", ")
+    );
+    let padded = format!("{head:<117}\n");
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((padded.len() as u16).to_le_bytes());
+    bytes.extend(padded.as_bytes());
+    bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+    bytes
+}
+
+#[test]
+fn messages_of_launches_say_what_to_type() {
+    let folder = folder(
+        "local.fa",
+        "attention local { head_dim = 64; precision = fp32; param radius: int = 1;
+             tensor slopes: fp32[h]; mask = window(radius, 0); score = score * slopes[h]; }\n",
+    );
+    save(&folder, "slopes.npy", &ramp(&[4]));
+    for (more, said) in [
+        (
+            &[][..],
+            "help: pass it at launch, on the command line by `--in slopes=FILE.npy`",
+        ),
+        (
+            &["--in", "slope=slopes.npy"],
+            "help: did you mean `slopes`?",
+        ),
+        (
+            &["--in", "slopes=slopes.npy", "--param", "raduis=1"],
+            "help: did you mean `radius`?",
+        ),
+        (
+            &["--in", "slopes=slopes.npy", "--param", "radius=-1"],
+            "(`radius` is -1)",
+        ),
+        (
+            &[
+                "--in",
+                "slopes=slopes.npy",
+                "--param",
+                "radius=1",
+                "--param",
+                "radius=2",
+            ],
+            "parameter `radius` is passed twice",
+        ),
+        (
+            &["--in", "slopes=slopes.npy", "-D", "n=1", "-D", "n=2"],
+            "is set already, by `-D n=1`",
+        ),
+        (&["--target", "cpuu"], "help: did you mean `cpu`?"),
+    ] {
+        let run = folder.run(&arguments("local.fa", more));
+        assert_eq!(run.code, 1, "{more:?}: {}", run.stderr);
+        assert!(run.stderr.contains(said), "{more:?}: {}", run.stderr);
+    }
+    let mut lost = arguments("local.fa", &["--in", "slopes=slopes.npy"]);
+    let at = lost
+        .iter()
+        .position(|one| *one == "o.npy")
+        .expect("an output");
+    lost[at] = "absent/o.npy";
+    let run = folder.run(&lost);
+    assert_eq!(run.code, 2);
+    assert_eq!(
+        run.stderr,
+        "error: cannot write absent/o.npy: there is no folder `absent`\n"
+    );
+}
+
+#[test]
 fn refused_launches_are_1_and_write_nothing() {
     let folder = folder("local.fa", LOCAL);
     let reference = ["--backend", "reference"];

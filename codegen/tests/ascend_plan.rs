@@ -189,6 +189,15 @@ fn ints_beyond_fp32_are_refused_with_the_expression() {
         "{}",
         errors[0].message
     );
+    assert!(errors[0].help.contains("% 64"), "{}", errors[0].help);
+    // The place is that of the expression, and the help fits it.
+    let text =
+        "attention t { head_dim = 64; param n: int; mask = causal && (kv_pos + n) % 3 == 0; }";
+    let errors = plan_text(text).expect_err("n may be anything");
+    let at = errors[0].span().expect("a place");
+    assert_eq!(&text[at.start as usize..at.end as usize], "(kv_pos + n)");
+    let help = &errors[0].help;
+    assert!(help.contains("clamp(n, 0, 65536)"), "{help}");
 }
 
 #[test]

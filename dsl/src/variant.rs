@@ -1,6 +1,7 @@
 //! A checked attention variant: typed, complete, hardware-free. Both front doors produce it, every
 //! backend and the reference read it. It holds no parser type.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
@@ -391,6 +392,9 @@ pub struct Variant {
     pub scale: f64,
     /// All expressions of the variant.
     pub exprs: Exprs,
+    /// Where each of them is written, the first place where there are several.
+    #[serde(skip)]
+    pub places: BTreeMap<ExprId, Span>,
     /// Bool: attend where true.
     pub mask: ExprId,
     /// Where `mask` is written, if it is.
@@ -442,6 +446,7 @@ impl Variant {
             align: Align::BottomRight,
             scale: 1.0 / f64::from(head_dim).sqrt(),
             exprs,
+            places: BTreeMap::new(),
             mask,
             mask_span: None,
             score,

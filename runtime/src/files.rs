@@ -1,6 +1,6 @@
 //! Files that appear whole or not at all.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 use tempfile::NamedTempFile;
@@ -20,7 +20,14 @@ pub(crate) fn temporary_beside(path: &Path) -> Result<NamedTempFile> {
         // The process's umask still applies.
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
-    Ok(builder.tempfile_in(folder)?)
+    // The error names the temporary file, which means nothing to anybody.
+    builder.tempfile_in(folder).map_err(|error| {
+        let reason = match error.kind() {
+            io::ErrorKind::NotFound => format!("there is no folder `{}`", folder.display()),
+            kind => io::Error::from(kind).to_string(),
+        };
+        io::Error::new(error.kind(), reason).into()
+    })
 }
 
 /// Gives a finished temporary file its name.

@@ -44,12 +44,32 @@ fn descr(dtype: Dtype) -> &'static str {
     }
 }
 
+/// What reading did to numbers that the file has in a wider type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Narrowed {
+    /// The element type of the file, `fp64` or `fp32`.
+    pub from: &'static str,
+    /// The element type of the tensor.
+    pub to: Dtype,
+    /// How many finite elements became infinite.
+    pub overflowed: usize,
+}
+
 /// Reads a file: versions 1 to 3, C and Fortran order. `<u2` is read as bf16 bit patterns, `|u1` as bool, `<f8` is
 /// rounded to fp32.
 ///
 /// # Errors
 /// The file cannot be read, is damaged, has another element type, or an `<i8` that does not fit 32 bits.
 pub fn read(path: &Path) -> Result<Tensor> {
+    read_as(path, None).map(|(tensor, _)| tensor)
+}
+
+/// The same; `<f4` and `<f8` files are rounded to `wanted` where that is a float type of at most their width, and what
+/// that did is told.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_as(path: &Path, wanted: Option<Dtype>) -> Result<(Tensor, Option<Narrowed>)> {
     let refused = |reason: String| Error::Npy {
         path: path.to_owned(),
         reason,
@@ -95,23 +115,56 @@ pub fn read(path: &Path) -> Result<Tensor> {
     } else {
         shape
     };
-    let tensor = tensor_of(stored, &memory_shape, &bytes).map_err(refused)?;
-    Ok(if fortran {
+    let (tensor, narrowed) = tensor_of(stored, wanted, &memory_shape, &bytes).map_err(refused)?;
+    let tensor = if fortran {
         let axes: Vec<usize> = (0..memory_shape.len()).rev().collect();
         tensor.view().permute(&axes).to_tensor()
     } else {
         tensor
-    })
+    };
+    Ok((tensor, narrowed))
 }
 
-fn tensor_of(stored: Stored, shape: &[usize], bytes: &[u8]) -> std::result::Result<Tensor, String> {
+/// Values of a float type in one that may be narrower.
+fn rounded(
+    from: &'static str,
+    to: Dtype,
+    shape: &[usize],
+    values: &[f64],
+) -> (Tensor, Option<Narrowed>) {
+    let tensor = Tensor::from_f64(to, shape, values);
+    let stored = tensor.to_f64();
+    let lost = |(value, stored): &(&f64, &f64)| value.is_finite() && !stored.is_finite();
+    let narrowed = Narrowed {
+        from,
+        to,
+        overflowed: values.iter().zip(&stored).filter(lost).count(),
+    };
+    (tensor, Some(narrowed))
+}
+
+fn tensor_of(
+    stored: Stored,
+    wanted: Option<Dtype>,
+    shape: &[usize],
+    bytes: &[u8],
+) -> std::result::Result<(Tensor, Option<Narrowed>), String> {
+    let half = wanted.filter(|dtype| matches!(dtype, Dtype::Fp16 | Dtype::Bf16));
     let words = || {
         bytes
             .chunks_exact(8)
             .map(|word| <[u8; 8]>::try_from(word).expect("chunks of eight"))
     };
     match stored {
-        Stored::As(dtype) => Ok(Tensor::from_bytes(dtype, shape, bytes)),
+        Stored::As(dtype) => {
+            let tensor = Tensor::from_bytes(dtype, shape, bytes);
+            Ok(match half {
+                Some(half) if dtype == Dtype::Fp32 => {
+                    rounded("fp32", half, shape, &tensor.to_f64())
+                }
+                _ => (tensor, None),
+            })
+        }
         Stored::Int64 => {
             let mut values = Vec::with_capacity(bytes.len() / 8);
             for value in words().map(i64::from_le_bytes) {
@@ -119,11 +172,11 @@ fn tensor_of(stored: Stored, shape: &[usize], bytes: &[u8]) -> std::result::Resu
                     .map_err(|_| format!("{value} does not fit a 32-bit int"))?;
                 values.push(f64::from(narrow));
             }
-            Ok(Tensor::from_f64(Dtype::Int32, shape, &values))
+            Ok((Tensor::from_f64(Dtype::Int32, shape, &values), None))
         }
         Stored::Fp64 => {
             let values: Vec<f64> = words().map(f64::from_le_bytes).collect();
-            Ok(Tensor::from_f64(Dtype::Fp32, shape, &values))
+            Ok(rounded("fp64", half.unwrap_or(Dtype::Fp32), shape, &values))
         }
     }
 }

@@ -57,13 +57,18 @@ fn values_per_head_and_tables() {
 }
 
 #[test]
-fn precisions() {
+fn precisions_and_ints_that_are_provably_small() {
     hold(
         "attention fp16_softmax { head_dim = 64; precision = fp16; mask = causal; allow = [FA102]; }
          attention bf16_softmax { head_dim = 40; precision = bf16; v_head_dim = 24; }
          attention fp32_output { head_dim = 16; v_head_dim = 5; layout = bsnd;
              precision { qkv = bf16; softmax = fp32; accumulate = fp32; output = fp32; } }
          attention three_types { head_dim = 16;
-             precision { qkv = fp16; softmax = bf16; accumulate = fp32; output = bf16; } }",
+             precision { qkv = fp16; softmax = bf16; accumulate = fp32; output = bf16; } }
+         attention of_float { head_dim = 16; mask = int(sigmoid(float(q_pos - kv_pos)) * 4.0) < 3; }
+         attention by_param { head_dim = 16; param n: int = 7;
+             mask = q_pos / clamp(n, 1, 64) == kv_pos / clamp(n, 1, 64); }
+         attention by_head { head_dim = 16; mask = (q_pos - kv_pos) % (h + 1) == 0; }
+         attention by_key { head_dim = 16; mask = (3 * q_pos) / -(kv_idx + 1) > -4; }",
     );
 }

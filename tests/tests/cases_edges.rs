@@ -26,6 +26,19 @@ static UNIFORM: LazyLock<Vec<Backends>> = LazyLock::new(|| {
     )
 });
 
+/// The variants of the other problems, in one translation unit.
+static OTHERS: LazyLock<Vec<Backends>> = LazyLock::new(|| {
+    compile(
+        "attention heads { head_dim = 16; v_head_dim = 1; }
+         attention poison { head_dim = 40; v_head_dim = 24; mask = causal && kv_pos != 7; }
+         attention huge { head_dim = 64; mask = causal; scale = 1.0; }
+         attention huge_bf16 { head_dim = 64; precision = mixed_bf16; scale = 1.0; }
+         attention full { head_dim = 16; v_head_dim = 1; mask = kv_pos < q_pos - 4; }
+         attention tails { head_dim = 32; mask = causal; tile { block_q = 32; block_kv = 64; } }
+         attention wide_tails { head_dim = 32; tile { block_q = 128; block_kv = 512; stages = 3; } }",
+    )
+});
+
 /// Uniform problem of one batch: outputs and LSE.
 fn expect_uniform(name: &str, q_len: usize, kv_len: usize, out: &[f64], lse: &[f64]) {
     Backends::named(&UNIFORM, name).uniform(1, q_len, kv_len, |backend, rows| {
@@ -192,13 +205,9 @@ fn verify(
 
 #[test]
 fn a8_lengths_that_are_no_multiple_of_the_tile() {
-    let backends = &compile(
-        "attention tails { head_dim = 32; mask = causal; tile { block_q = 32; block_kv = 64; } }
-         attention wide_tails { head_dim = 32; tile { block_q = 128; block_kv = 512; stages = 3; } }",
-    );
     for length in [1, 2, 127, 128, 129, 130, 296, 1025] {
-        for backends in backends {
-            verify(backends, 1, (1, 1), length, length);
+        for name in ["tails", "wide_tails"] {
+            verify(Backends::named(&OTHERS, name), 1, (1, 1), length, length);
         }
     }
     let fast = runtime().for_effort(Effort::Speed);
@@ -232,7 +241,7 @@ fn a9_any_head_dim_and_the_scale_of_the_declared_one() {
 
 #[test]
 fn a10_head_counts() {
-    let backends = &compile("attention heads { head_dim = 16; v_head_dim = 1; }")[0];
+    let backends = Backends::named(&OTHERS, "heads");
     let mut noise = Noise::new(3);
     let mut tensor = |heads, len, width| noise.tensor(Dtype::Fp16, &[1, heads, len, width], 1.0);
     let (q, k, v) = (tensor(33, 2, 16), tensor(2, 3, 16), tensor(2, 3, 1));
@@ -255,9 +264,7 @@ fn a10_head_counts() {
 
 #[test]
 fn nothing_outside_the_mask_reaches_a_result() {
-    let backends = &compile(
-        "attention poison { head_dim = 40; v_head_dim = 24; mask = causal && kv_pos != 7; }",
-    )[0];
+    let backends = Backends::named(&OTHERS, "poison");
     let mut noise = Noise::new(5);
     let (q_len, kv_len) = (60, 60);
     let q = noise.tensor(Dtype::Fp16, &[1, 2, q_len, 40], 1.0);
@@ -303,7 +310,7 @@ type Check<'c> = &'c mut dyn FnMut(&str, Vec<f64>, Vec<f64>);
 
 #[test]
 fn non_finite_scores_at_attended_pairs() {
-    let backends = &compile("attention open { head_dim = 16; v_head_dim = 1; }")[0];
+    let backends = Backends::named(&OTHERS, "heads");
     let q = Tensor::from_f64(Dtype::Fp16, &[1, 1, 1, 16], &[1.0; 16]);
     let v = Tensor::from_f64(Dtype::Fp16, &[1, 1, 3, 1], &[1.0, 2.0, 4.0]);
     let run = |first: f64, check: Check<'_>| {
@@ -334,11 +341,7 @@ fn non_finite_scores_at_attended_pairs() {
 
 #[test]
 fn huge_scores_do_not_overflow() {
-    let backends = &compile(
-        "attention huge { head_dim = 64; mask = causal; scale = 1.0; }
-         attention huge_bf16 { head_dim = 64; precision = mixed_bf16; scale = 1.0; }",
-    );
-    for backends in backends {
+    for backends in ["huge", "huge_bf16"].map(|name| Backends::named(&OTHERS, name)) {
         let mut noise = Noise::new(9);
         let dtype = backends.variant.precision.qkv;
         let mut tensor = |len, factor| noise.tensor(dtype, &[1, 1, len, 64], factor);
@@ -366,8 +369,7 @@ fn huge_scores_do_not_overflow() {
 
 #[test]
 fn outputs_are_written_to_the_last_element() {
-    let backends =
-        &compile("attention full { head_dim = 16; v_head_dim = 1; mask = kv_pos < q_pos - 4; }")[0];
+    let backends = Backends::named(&OTHERS, "full");
     for (q_len, kv_len) in [(17, 40), (130, 3), (5, 0)] {
         let problem = Uniform::new(&backends.variant, 1, q_len, kv_len);
         for kernel in &backends.kernels {

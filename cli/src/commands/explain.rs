@@ -16,8 +16,9 @@ use crate::targets::{self, Job};
 /// Explains a code or a file.
 pub(crate) fn run(args: &ExplainArgs, session: &mut Session) -> anyhow::Result<Outcome> {
     session.configure(&args.source);
-    if looks_like_code(&args.subject) {
-        return explain_code(&args.subject, session);
+    let code = args.subject.to_ascii_uppercase();
+    if looks_like_code(&code) && !Path::new(&args.subject).exists() {
+        return explain_code(&code, session);
     }
     let loaded = front::load(
         Path::new(&args.subject),

@@ -1,12 +1,13 @@
 //! `fa-gen run`: one launch on `.npy` tensors.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use fa_dsl::codes;
 use fa_dsl::diagnostic::Diagnostic;
 use fa_dsl::philox::Seed;
 use fa_dsl::variant::{Dtype, Variant};
+use fa_runtime::npy::Narrowed;
 use fa_runtime::{Arguments, Backend, Error, Kernel, PackedLengths, Report, Runtime, Tensor, npy};
 use fa_targets::{Target, TargetKind};
 use serde_json::{Value, json};
@@ -22,7 +23,13 @@ const DEFAULT_ASCEND: &str = "ascend910b";
 /// Runs a variant.
 pub(crate) fn run(args: &RunArgs, session: &mut Session) -> anyhow::Result<Outcome> {
     session.configure(&args.source);
-    let loaded = front::load(&args.file, &args.source, args.name.as_deref(), session)?;
+    for path in [Some(&args.output), args.lse.as_ref()]
+        .into_iter()
+        .flatten()
+    {
+        has_folder(path)?;
+    }
+    let loaded = front::load_for_launches(&args.file, &args.source, args.name.as_deref(), session)?;
     if session.failed() {
         return Ok(session.finish(json!({}))?);
     }
@@ -33,6 +40,10 @@ pub(crate) fn run(args: &RunArgs, session: &mut Session) -> anyhow::Result<Outco
         None => return Ok(session.finish(json!({}))?),
     };
     let tensors = Tensors::read(args, variant)?;
+    tensors.say_narrowed(&loaded, session)?;
+    if tensors.q.shape().first().is_some_and(|batch| *batch > 1) {
+        loaded.report_of_batches(session)?;
+    }
     let Some(arguments) = arguments(args, &loaded, variant, &tensors, session)? else {
         return Ok(session.finish(json!({}))?);
     };
@@ -69,6 +80,18 @@ pub(crate) fn run(args: &RunArgs, session: &mut Session) -> anyhow::Result<Outco
             Ok(session.finish(json!({}))?)
         }
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether a result can be written there, before anything is computed.
+fn has_folder(path: &Path) -> Result<(), Usage> {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => Err(Usage(format!(
+            "cannot write {}: there is no folder `{}`",
+            path.display(),
+            folder.display()
+        ))),
+        _ => Ok(()),
     }
 }
 
@@ -135,15 +158,24 @@ struct Tensors {
     v: Tensor,
     captured: Vec<(String, Tensor)>,
     packed: Option<PackedLengths>,
+    /// Names and files of those that were rounded on reading.
+    narrowed: Vec<(String, PathBuf, Narrowed)>,
 }
 
 impl Tensors {
     fn read(args: &RunArgs, variant: &Variant) -> anyhow::Result<Tensors> {
         let qkv = Some(variant.precision.qkv);
         let mut captured = Vec::new();
+        let mut narrowed = Vec::new();
+        let mut read = |name: &str, path: &Path, wanted: Option<Dtype>| {
+            let (tensor, found) =
+                npy::read_as(path, wanted).map_err(|error| Usage(error.to_string()))?;
+            narrowed.extend(found.map(|found| (name.to_owned(), path.to_owned(), found)));
+            Ok::<Tensor, Usage>(tensor)
+        };
         for (name, path) in &args.inputs {
             let declared = variant.tensors.iter().find(|tensor| tensor.name == *name);
-            let tensor = read(Path::new(path), declared.map(|tensor| tensor.dtype))?;
+            let tensor = read(name, Path::new(path), declared.map(|tensor| tensor.dtype))?;
             captured.push((name.clone(), tensor));
         }
         let packed = match (&args.cu_q, &args.cu_kv) {
@@ -154,24 +186,44 @@ impl Tensors {
             _ => None,
         };
         Ok(Tensors {
-            q: read(&args.q, qkv)?,
-            k: read(&args.k, qkv)?,
-            v: read(&args.v, qkv)?,
+            q: read("q", &args.q, qkv)?,
+            k: read("k", &args.k, qkv)?,
+            v: read("v", &args.v, qkv)?,
             captured,
             packed,
+            narrowed,
         })
     }
-}
 
-/// Reads a tensor; fp32 files are converted to the wanted float type.
-fn read(path: &Path, wanted: Option<Dtype>) -> anyhow::Result<Tensor> {
-    let tensor = npy::read(path).map_err(|error| Usage(error.to_string()))?;
-    Ok(match wanted {
-        Some(dtype @ (Dtype::Fp16 | Dtype::Bf16)) if tensor.dtype() == Dtype::Fp32 => {
-            tensor.convert(dtype)
+    /// Says which files were rounded to a narrower type, and warns of what that made infinite.
+    fn say_narrowed(&self, loaded: &Loaded, session: &mut Session) -> anyhow::Result<()> {
+        for (
+            name,
+            path,
+            Narrowed {
+                from,
+                to,
+                overflowed,
+            },
+        ) in &self.narrowed
+        {
+            let (to, path) = (to.name(), path.display());
+            if *overflowed == 0 {
+                // That fp32 files serve 16-bit variants is how it is meant to be.
+                if *from == "fp64" {
+                    session.remark(format!("note: `{name}` is {from} in {path}, read as {to}"))?;
+                }
+                continue;
+            }
+            let message = format!(
+                "`{name}` is {from} in {path}, read as {to}: {overflowed} finite elements become infinite"
+            );
+            let help = "scale them down, or choose a precision with a wider `qkv`";
+            let warning = Diagnostic::warning(codes::NON_FINITE_VALUE, message, help);
+            session.report(&loaded.sources, [warning])?;
         }
-        _ => tensor,
-    })
+        Ok(())
+    }
 }
 
 fn lengths(path: &Path) -> anyhow::Result<Vec<i64>> {

@@ -19,7 +19,7 @@ const ONE_PER_BACKEND: [&str; 2] = ["cpu", "ascend910b"];
 /// Verifies all variants of a file.
 pub(crate) fn run(args: &VerifyArgs, session: &mut Session) -> anyhow::Result<Outcome> {
     session.configure(&args.source);
-    let loaded = front::load(&args.file, &args.source, args.name.as_deref(), session)?;
+    let loaded = front::load_for_launches(&args.file, &args.source, args.name.as_deref(), session)?;
     let given = targets::parse_all(&args.target, session)?;
     if session.failed() {
         return Ok(session.finish(json!({ "rows": [] }))?);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fa_dsl::diagnostic::{Code, Diagnostic};
-use fa_dsl::ir::{ExprId, Exprs};
+use fa_dsl::ir::{ExprId, Exprs, Node, Type, Unary};
 use fa_dsl::span::{Span, Spanned};
 use fa_dsl::variant::{Backward, Dtype, Layout, Precision, SplitKv, Variant};
 
@@ -113,6 +113,17 @@ pub(super) fn unloadable(
         .collect()
 }
 
+/// A parameter or an element that an expression rests on and that may be any int.
+fn unbounded(variant: &Variant, exprs: &Exprs, id: ExprId) -> Option<String> {
+    let mut parts = exprs.children(id);
+    parts.push(id);
+    let part = parts.into_iter().find(|part| {
+        let open = matches!(exprs.node(*part), Node::Param(..) | Node::Load(..));
+        open && exprs.ty(*part) == Type::Int
+    })?;
+    Some(describe(variant, exprs, part))
+}
+
 /// The longest sequences for which ints of the vector programs are exact.
 ///
 /// # Errors
@@ -128,9 +139,18 @@ pub(super) fn length_limit(
         let message = format!(
             "`{text}` can pass 2^24 = 16777216, beyond which `{target}` vector code is not exact"
         );
-        let help = "reduce its parts first, as in `(q_pos % 64) * 64 + kv_pos % 64`";
-        let place = variant
-            .mask_span
+        let help = match unbounded(variant, exprs, id) {
+            Some(text) => format!(
+                "`{text}` is known at launch only: bound it, as in `clamp({text}, 0, 65536)`"
+            ),
+            None if matches!(exprs.node(id), Node::Unary(Unary::ToInt, _)) => {
+                "bound what is converted, as in `int(clamp(x, 0.0, 65536.0))`".to_owned()
+            }
+            None => "reduce its parts first, as in `(q_pos % 64) * 64 + kv_pos % 64`".to_owned(),
+        };
+        let place = variant.places.get(&id).copied();
+        let place = place
+            .or(variant.mask_span)
             .or(variant.score_span)
             .unwrap_or(variant.name.span);
         let label = "computed here, in fp32 on the vector unit";

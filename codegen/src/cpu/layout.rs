@@ -230,6 +230,11 @@ fn buffers(blocking: Blocking, shape: Shape) -> Vec<Buffer> {
             "values per key of a tile",
         );
         columns.copy_bytes = u64::from(shape.column_bytes) * u64::from(block_kv);
+        if shape.column_bytes == shape.column_count {
+            (columns.dtype, columns.elem_bytes) = ("bool".to_owned(), 1);
+        } else if shape.column_bytes < 4 * shape.column_count {
+            columns.dtype = "fp32, bool".to_owned();
+        }
         list.push(columns);
     }
     let mut offset_bytes = 0;

@@ -44,6 +44,8 @@ pub struct Plan {
     blocking: Blocking,
     budget: Budget,
     symbol: String,
+    /// The `stages` of the file, which mean nothing here.
+    stages_written: Option<u32>,
 }
 
 /// Plans a variant for a CPU.
@@ -81,6 +83,7 @@ pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnosti
             let plan = Plan {
                 scaled_query: scales_query(&variant, &exprs),
                 symbol: format!("fa_{}_forward", variant.name.value),
+                stages_written: schedule.tile.stages.map(|stages| stages.value),
                 variant,
                 exprs,
                 tiles,
@@ -168,7 +171,7 @@ impl Plan {
             panel,
             ..
         } = self.blocking;
-        vec![
+        let mut steps = vec![
             format!(
                 "one task per sequence, head and block of {block_q} query rows; tasks run on any thread"
             ),
@@ -188,7 +191,13 @@ impl Plan {
             format!(
                 "up to {FEW_ROWS} query rows: the heads that share keys are one task, keys are not packed"
             ),
-        ]
+        ];
+        if let Some(stages) = self.stages_written {
+            steps.push(format!(
+                "`stages = {stages}` has no effect here: a thread works on one tile at a time, and memory is fetched by the caches"
+            ));
+        }
+        steps
     }
 
     /// Whether sequences lie packed, one after the other.

@@ -57,6 +57,8 @@ struct Lowered {
     exprs: Exprs,
     roots: Roots<ExprId>,
     requirements: Vec<(ExprId, Requirement)>,
+    /// Where each expression is written.
+    places: BTreeMap<ExprId, Span>,
 }
 
 /// What the expressions rest on.
@@ -318,6 +320,7 @@ fn lower(
         bounds: Bounds::new(facts, base.align == Some(Align::TopLeft)),
         tensors: &env.tensors,
         lets: vec![None; declared.lets.typed.len()],
+        places: BTreeMap::new(),
         requirements: Vec::new(),
         sink,
     };
@@ -339,6 +342,7 @@ fn lower(
         exprs: lower.exprs,
         roots,
         requirements: lower.requirements,
+        places: lower.places,
     }
 }
 
@@ -500,6 +504,10 @@ fn expressions(
     let kept_tensors: Vec<Tensor> = tensors
         .iter()
         .map(|id| env.tensors[id.0 as usize].clone())
+        .collect();
+    let places = lowered.places.iter();
+    variant.places = places
+        .filter_map(|(id, span)| Some((compact.copied(*id)?, *span)))
         .collect();
     variant.exprs = compact.into;
     variant.params = kept_params;

@@ -48,6 +48,11 @@ impl<'e> Compact<'e> {
         self.copied[&root]
     }
 
+    /// What an expression has become, if it was copied.
+    pub(super) fn copied(&self, id: ExprId) -> Option<ExprId> {
+        self.copied.get(&id).copied()
+    }
+
     fn node(&mut self, id: ExprId) -> ExprId {
         let of = |id: &ExprId| self.copied[id];
         match self.from.node(id) {

@@ -187,8 +187,23 @@ fn overrides(
     sink: &mut Sink,
 ) -> BTreeMap<usize, Value<f64>> {
     let mut found = BTreeMap::new();
-    for define in defines {
+    for (at, define) in defines.iter().enumerate() {
         let shown = format!("-D {}={}", define.name, define.value_text);
+        if let Some(before) = defines[..at]
+            .iter()
+            .find(|before| before.name == define.name)
+        {
+            let message = format!(
+                "`{shown}`: `{}` is set already, by `-D {}={}`",
+                define.name, before.name, before.value_text
+            );
+            sink.push(Diagnostic::error(
+                codes::DEFINE,
+                message,
+                "keep one of the two",
+            ));
+            continue;
+        }
         let Some(index) = first.get(define.name.as_str()) else {
             let known: Vec<&str> = first.keys().copied().collect();
             let help = match nearest(&define.name, known.iter().copied()) {

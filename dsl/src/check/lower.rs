@@ -1,5 +1,7 @@
 //! From typed expressions to the IR, with the checks that need to know values: divisors, indices, windows.
 
+use std::collections::BTreeMap;
+
 use super::bounds::{Bounds, Inside};
 use super::hir::{Hir, HirKind};
 use super::linear::{Facts, Linear};
@@ -19,6 +21,8 @@ pub(super) struct Lower<'e> {
     pub(super) tensors: &'e [Tensor],
     /// The `let`s that are lowered; `None` where one has a fault.
     pub(super) lets: Vec<Option<ExprId>>,
+    /// Where each expression is written first.
+    pub(super) places: BTreeMap<ExprId, Span>,
     /// Conditions on launches, each with the expression that needs it.
     pub(super) requirements: Vec<(ExprId, Requirement)>,
     pub(super) sink: &'e mut Sink,
@@ -27,6 +31,12 @@ pub(super) struct Lower<'e> {
 impl Lower<'_> {
     /// The node of an expression; `None` where a fault is reported.
     pub(super) fn lower(&mut self, hir: &Hir) -> Option<ExprId> {
+        let id = self.node(hir)?;
+        self.places.entry(id).or_insert(hir.span);
+        Some(id)
+    }
+
+    fn node(&mut self, hir: &Hir) -> Option<ExprId> {
         match &hir.kind {
             HirKind::Int { value, .. } => Some(self.exprs.int(*value)),
             HirKind::Float(value) => Some(self.exprs.float(*value as f32)),

@@ -14,6 +14,7 @@ use crate::diagnostic::Diagnostic;
 use crate::ir::eval::Value;
 use crate::ir::{Binary, ExprId, Node, Type, Unary, Var};
 use crate::span::Span;
+use crate::tiles::{ANY, FloatRange, float_range};
 use crate::variant::{Align, Backward, Dtype, Layout, Size, Variant};
 
 /// The largest finite fp16 number.
@@ -268,69 +269,18 @@ fn reads_const(expr: &Expr, consts: &Env) -> bool {
 }
 
 /// Bounds of every float of the arena, NaN left aside; infinite where nothing is known.
-fn float_ranges(variant: &Variant) -> Vec<(f64, f64)> {
-    const ANY: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
+fn float_ranges(variant: &Variant) -> Vec<FloatRange> {
     let exprs = &variant.exprs;
-    let mut ranges: Vec<(f64, f64)> = Vec::with_capacity(exprs.len());
-    for index in 0..exprs.len() {
-        let id = exprs.id(index);
-        if exprs.ty(id) != Type::Float {
-            ranges.push(ANY);
-            continue;
-        }
-        let of = |id: &ExprId| ranges[id.index()];
+    let mut ranges: Vec<FloatRange> = Vec::with_capacity(exprs.len());
+    for id in exprs.ids() {
         let range = match exprs.node(id) {
-            Node::Float(bits) => (f64::from(bits.get()), f64::from(bits.get())),
+            _ if exprs.ty(id) != Type::Float => ANY,
             Node::Load(tensor, ..) if variant.tensor(*tensor).dtype == Dtype::Fp16 => {
                 (-FP16_MAX, FP16_MAX)
             }
-            Node::Unary(op, a) => float_unary(*op, of(a)),
-            Node::Binary(op, a, b) => float_binary(*op, of(a), of(b)),
-            Node::Select(_, a, b) => (of(a).0.min(of(b).0), of(a).1.max(of(b).1)),
-            _ => ANY,
+            _ => float_range(exprs, id, &|id| ranges[id.index()], &|_| None),
         };
-        let known = !range.0.is_nan() && !range.1.is_nan();
-        ranges.push(if known { range } else { ANY });
+        ranges.push(range);
     }
     ranges
-}
-
-fn float_unary(op: Unary, (low, high): (f64, f64)) -> (f64, f64) {
-    match op {
-        Unary::Neg => (-high, -low),
-        Unary::Abs => (0.0, low.abs().max(high.abs())),
-        Unary::Tanh => (-1.0, 1.0),
-        Unary::Sigmoid => (0.0, 1.0),
-        Unary::Floor => (low.floor(), high.floor()),
-        Unary::Exp => (low.exp(), high.exp()),
-        Unary::ToFloat => (-2147483648.0, 2147483648.0),
-        Unary::Sqrt => (0.0, high.max(0.0).sqrt()),
-        Unary::Log | Unary::Rsqrt | Unary::Not | Unary::ToInt => (f64::NEG_INFINITY, f64::INFINITY),
-    }
-}
-
-fn float_binary(op: Binary, a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
-    let corners = |join: fn(f64, f64) -> f64| {
-        let all = [
-            join(a.0, b.0),
-            join(a.0, b.1),
-            join(a.1, b.0),
-            join(a.1, b.1),
-        ];
-        if all.iter().any(|x| x.is_nan()) {
-            return (f64::NEG_INFINITY, f64::INFINITY);
-        }
-        let low = all.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        (low, high)
-    };
-    match op {
-        Binary::Add => (a.0 + b.0, a.1 + b.1),
-        Binary::Sub => (a.0 - b.1, a.1 - b.0),
-        Binary::Mul => corners(|x, y| x * y),
-        Binary::Div if b.0 > 0.0 || b.1 < 0.0 => corners(|x, y| x / y),
-        Binary::Min => (a.0.min(b.0), a.1.min(b.1)),
-        Binary::Max => (a.0.max(b.0), a.1.max(b.1)),
-        _ => (f64::NEG_INFINITY, f64::INFINITY),
-    }
 }

@@ -1,9 +1,9 @@
 //! Static ranges of ints, and int expressions as sums over the query row, the key row and scalars.
 
-use crate::ir::eval::floor_div;
 use crate::ir::{Binary, Dependence, ExprId, Exprs, Node, Type, Unary, Var};
 use crate::variant::Align;
 
+use super::floats::{ANY, FloatRange, float_range, truncated};
 use super::{MAX_BATCH, MAX_HEADS, MAX_LENGTH};
 
 /// A closed range of ints, wide enough that sums of 32-bit values do not overflow it.
@@ -224,12 +224,19 @@ pub fn int_ranges(exprs: &Exprs, max_len: u32) -> Vec<Option<Range>> {
         _ => (0, length - 1),
     };
     let mut found: Vec<Option<Range>> = Vec::with_capacity(exprs.len());
+    let mut floats: Vec<FloatRange> = Vec::with_capacity(exprs.len());
     for id in exprs.ids() {
         let range = (exprs.ty(id) == Type::Int)
-            .then(|| node_range(exprs, id, &found, &var_range))
+            .then(|| node_range(exprs, id, &found, &floats, &var_range))
             .flatten()
             .filter(|(low, high)| *low >= WHOLE.0 && *high <= WHOLE.1);
         found.push(range);
+        floats.push(match exprs.ty(id) {
+            Type::Float => {
+                float_range(exprs, id, &|id| floats[id.index()], &|id| found[id.index()])
+            }
+            Type::Int | Type::Bool => ANY,
+        });
     }
     found
 }
@@ -238,6 +245,7 @@ fn node_range(
     exprs: &Exprs,
     id: ExprId,
     found: &[Option<Range>],
+    floats: &[FloatRange],
     var_range: &impl Fn(Var) -> Range,
 ) -> Option<Range> {
     let of = |id: ExprId| found[id.index()];
@@ -246,14 +254,16 @@ fn node_range(
     Some(match exprs.node(id) {
         Node::Int(value) => (i64::from(*value), i64::from(*value)),
         Node::Var(var) => var_range(*var),
-        Node::Param(..) | Node::Load(..) | Node::Unary(Unary::ToInt, _) => WHOLE,
+        Node::Param(..) | Node::Load(..) => WHOLE,
+        Node::Unary(Unary::ToInt, a) => truncated(floats[a.index()]).unwrap_or(WHOLE),
         Node::Unary(Unary::Neg, a) => {
             let (low, high) = of(*a)?;
             (-high, -low)
         }
         Node::Unary(Unary::Abs, a) => abs_range(of(*a)?),
         Node::Binary(op, a, b) => match op {
-            Binary::Rem | Binary::Div => return division_range(*op, any(*a), exprs.node(*b)),
+            Binary::Rem => remainder_range(any(*a), any(*b)),
+            Binary::Div => quotient_range(any(*a), any(*b)),
             Binary::Min => (any(*a).0.min(any(*b).0), any(*a).1.min(any(*b).1)),
             Binary::Max => (any(*a).0.max(any(*b).0), any(*a).1.max(any(*b).1)),
             Binary::Add => (of(*a)?.0 + of(*b)?.0, of(*a)?.1 + of(*b)?.1),
@@ -286,21 +296,88 @@ fn product_range(a: Range, b: Range) -> Range {
     (low, high)
 }
 
-fn division_range(op: Binary, a: Range, divisor: &Node) -> Option<Range> {
-    let Node::Int(divisor) = divisor else {
-        return Some(WHOLE);
-    };
-    let divisor = *divisor;
-    if op == Binary::Rem {
-        let size = i64::from(divisor).abs() - 1;
-        return Some(if divisor > 0 { (0, size) } else { (-size, 0) });
+/// Remainders have the sign of the divisor, which is never 0, and are smaller than it.
+fn remainder_range(a: Range, divisor: Range) -> Range {
+    let (low, high) = ((divisor.0 + 1).min(0), (divisor.1 - 1).max(0));
+    // A number from 0 on is not made larger by a divisor from 1 on.
+    if a.0 >= 0 && divisor.0 > 0 {
+        return (0, high.min(a.1));
     }
-    let end = |value: i64| floor_div(i32::try_from(value).ok()?, divisor).map(i64::from);
-    let (first, last) = (end(a.0)?, end(a.1)?);
-    // The one quotient that wraps, i32::MIN / -1, is left out by treating -1 as unknown.
-    if divisor == -1 {
-        Some(WHOLE)
+    (low, high)
+}
+
+/// Quotients rounded down, of a divisor that is never 0.
+fn quotient_range(a: Range, divisor: Range) -> Range {
+    // The one quotient that wraps is i32::MIN / -1.
+    if a.0 == WHOLE.0 && divisor.0 <= -1 && divisor.1 >= -1 {
+        return WHOLE;
+    }
+    // Where both signs occur, the nearest to 0 of each gives the largest quotients.
+    let ends = [
+        divisor.0,
+        divisor.1,
+        if divisor.1 >= 1 {
+            divisor.0.max(1)
+        } else {
+            divisor.1
+        },
+        if divisor.0 <= -1 {
+            divisor.1.min(-1)
+        } else {
+            divisor.0
+        },
+    ];
+    let quotients = ends
+        .into_iter()
+        .filter(|end| *end != 0)
+        .flat_map(|end| [floor(a.0, end), floor(a.1, end)]);
+    let (low, high) = quotients.fold((i64::MAX, i64::MIN), |(low, high), quotient| {
+        (low.min(quotient), high.max(quotient))
+    });
+    if low > high { WHOLE } else { (low, high) }
+}
+
+/// A quotient rounded down.
+fn floor(a: i64, divisor: i64) -> i64 {
+    let quotient = a / divisor;
+    let exact = quotient * divisor == a;
+    if exact || (a < 0) == (divisor < 0) {
+        quotient
     } else {
-        Some((first.min(last), first.max(last)))
+        quotient - 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{floor, quotient_range, remainder_range};
+
+    /// All closed ranges within -4..=4.
+    fn ranges() -> impl Iterator<Item = (i64, i64)> {
+        (-4..=4).flat_map(|low| (low..=4).map(move |high| (low, high)))
+    }
+
+    #[test]
+    fn quotients_and_remainders_lie_in_their_ranges() {
+        for (a, divisor) in ranges().flat_map(|a| ranges().map(move |divisor| (a, divisor))) {
+            let (quotients, remainders) = (quotient_range(a, divisor), remainder_range(a, divisor));
+            let mut seen: Vec<i64> = Vec::new();
+            for d in (divisor.0..=divisor.1).filter(|d| *d != 0) {
+                for x in a.0..=a.1 {
+                    let (quotient, remainder) = (floor(x, d), x - d * floor(x, d));
+                    assert_eq!(quotient, (x as f64 / d as f64).floor() as i64);
+                    let inside = remainders.0 <= remainder && remainder <= remainders.1;
+                    assert!(
+                        inside,
+                        "{x} % {d} beyond {remainders:?} of {a:?} % {divisor:?}"
+                    );
+                    seen.push(quotient);
+                }
+            }
+            let hull = (seen.iter().min().copied(), seen.iter().max().copied());
+            if let (Some(low), Some(high)) = hull {
+                assert_eq!(quotients, (low, high), "{a:?} / {divisor:?}");
+            }
+        }
     }
 }

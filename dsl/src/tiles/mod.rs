@@ -11,6 +11,7 @@
 
 mod bounds;
 mod clause;
+mod floats;
 mod linear;
 mod normal;
 
@@ -18,6 +19,7 @@ use crate::ir::{Binary, ExprId, Exprs, Var};
 use crate::variant::Align;
 
 use clause::Clause;
+pub(crate) use floats::{ANY, FloatRange, float_range};
 pub use linear::{Range, int_ranges};
 
 /// Longest sequence that the analysis (and hence any kernel) is exact for, rows. Positions, their differences

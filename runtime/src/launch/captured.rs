@@ -1,5 +1,6 @@
 //! Captured tensors: by name, with the declared type and dimensions.
 
+use fa_dsl::check::nearest;
 use fa_dsl::codes::{LAUNCH_ARGUMENT, LAUNCH_INPUTS};
 use fa_dsl::diagnostic::Diagnostic;
 use fa_dsl::variant::{Dim, Size, Tensor, Variant};
@@ -34,7 +35,10 @@ pub(super) fn resolve<'a>(
                 Diagnostic::error(
                     LAUNCH_INPUTS,
                     format!("captured tensor `{}` is missing", declared.name),
-                    format!("pass `{}` at launch", declared.name),
+                    format!(
+                        "pass it at launch, on the command line by `--in {}=FILE.npy`",
+                        declared.name
+                    ),
                 )
                 .at(declared.span, "declared here"),
             ),
@@ -50,9 +54,10 @@ pub(super) fn resolve<'a>(
 
 fn unknown(variant: &Variant, name: &str) -> Diagnostic {
     let known: Vec<&str> = variant.tensors.iter().map(|t| t.name.as_str()).collect();
-    let help = match known.as_slice() {
-        [] => format!("`{}` declares no tensors", variant.name.value),
-        known => format!("the declared tensors are {}", known.join(", ")),
+    let help = match (nearest(name, known.iter().copied()), known.as_slice()) {
+        (Some(near), _) => format!("did you mean `{near}`?"),
+        (None, []) => format!("`{}` declares no tensors", variant.name.value),
+        (None, known) => format!("the declared tensors are {}", known.join(", ")),
     };
     Diagnostic::error(
         LAUNCH_INPUTS,

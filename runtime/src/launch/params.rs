@@ -1,5 +1,6 @@
 //! Run-time scalars: by name, typed by their declaration.
 
+use fa_dsl::check::nearest;
 use fa_dsl::codes::LAUNCH_INPUTS;
 use fa_dsl::diagnostic::Diagnostic;
 use fa_dsl::ir::Type;
@@ -41,9 +42,13 @@ pub(super) fn resolve(
     given: &[(String, Value<f32>)],
     faults: &mut Vec<Diagnostic>,
 ) -> Vec<Value<f32>> {
-    for (name, _) in given {
+    for (at, (name, _)) in given.iter().enumerate() {
         if !variant.params.iter().any(|param| param.name == *name) {
             faults.push(unknown(variant, name));
+        }
+        if given[..at].iter().any(|(before, _)| before == name) {
+            let message = format!("parameter `{name}` is passed twice");
+            faults.push(Diagnostic::error(LAUNCH_INPUTS, message, "pass it once"));
         }
     }
     let mut values = Vec::with_capacity(variant.params.len());
@@ -57,7 +62,11 @@ pub(super) fn resolve(
                 Diagnostic::error(
                     LAUNCH_INPUTS,
                     format!("parameter `{}` has no value", param.name),
-                    format!("pass `{}` at launch or declare a default", param.name),
+                    format!(
+                        "pass it at launch, on the command line by `--param {}={}`, or declare a default",
+                        param.name,
+                        example(param.ty)
+                    ),
                 )
                 .at(param.span, "declared without a default"),
             );
@@ -86,9 +95,10 @@ pub(super) fn resolve(
 
 fn unknown(variant: &Variant, name: &str) -> Diagnostic {
     let known: Vec<&str> = variant.params.iter().map(|p| p.name.as_str()).collect();
-    let help = match known.as_slice() {
-        [] => format!("`{}` declares no parameters", variant.name.value),
-        known => format!("the parameters are {}", known.join(", ")),
+    let help = match (nearest(name, known.iter().copied()), known.as_slice()) {
+        (Some(near), _) => format!("did you mean `{near}`?"),
+        (None, []) => format!("`{}` declares no parameters", variant.name.value),
+        (None, known) => format!("the parameters are {}", known.join(", ")),
     };
     Diagnostic::error(
         LAUNCH_INPUTS,

@@ -4,7 +4,7 @@
 use fa_dsl::codes::LAUNCH_ARGUMENT;
 use fa_dsl::diagnostic::Diagnostic;
 use fa_dsl::ir::eval::{Inputs, Program, Value};
-use fa_dsl::ir::{ParamId, TensorId, Var};
+use fa_dsl::ir::{ExprId, ParamId, TensorId, Var};
 use fa_dsl::variant::Variant;
 
 use super::{LaunchSizes, PackedLengths};
@@ -35,6 +35,33 @@ impl Inputs<f32> for Scalars<'_> {
     }
 }
 
+/// What the condition reads, with the values of a launch.
+fn values(
+    variant: &Variant,
+    condition: ExprId,
+    (q_len, kv_len): (i64, i64),
+    params: &[Value<f32>],
+) -> String {
+    let read = variant.exprs.params_read(&[condition]);
+    let mut parts: Vec<String> = read
+        .into_iter()
+        .map(|id| {
+            let value = match params[id.0 as usize] {
+                Value::Int(value) => value.to_string(),
+                Value::Float(value) => value.to_string(),
+                Value::Bool(value) => value.to_string(),
+            };
+            format!("`{}` is {value}", variant.param(id).name)
+        })
+        .collect();
+    for (var, name, length) in [(Var::QLen, "q_len", q_len), (Var::KvLen, "kv_len", kv_len)] {
+        if variant.exprs.reads(condition, var) {
+            parts.push(format!("`{name}` is {length}"));
+        }
+    }
+    parts.join(", ")
+}
+
 /// Adds a fault for every requirement that some sequence does not meet.
 pub(super) fn check(
     variant: &Variant,
@@ -55,8 +82,10 @@ pub(super) fn check(
         });
         if let Some((q_len, kv_len)) = broken {
             let message = format!(
-                "this launch does not meet what `{}` requires: {} (q_len is {q_len}, kv_len {kv_len})",
-                variant.name.value, requirement.message
+                "this launch does not meet what `{}` requires: {} ({})",
+                variant.name.value,
+                requirement.message,
+                values(variant, requirement.condition, (q_len, kv_len), params)
             );
             let help = "pass lengths and parameters that meet it, or change the variant";
             faults.push(

@@ -84,7 +84,12 @@ impl Lowering<'_> {
                 self.one_over(space, sum)
             }
             Unary::Floor => self.apply(space, Op::Round("CAST_FLOOR"), vec![a]),
-            Unary::ToInt => self.apply(space, Op::Round("CAST_TRUNC"), vec![a]),
+            // By way of an int, in which NaN is 0 as everywhere.
+            Unary::ToInt => {
+                let whole = self.apply(space, Op::Round("CAST_TRUNC"), vec![a]);
+                let bits = self.apply(space, Op::ToBits, vec![whole]);
+                self.apply(space, Op::FromInt, vec![bits])
+            }
             // Ints are fp32 numbers here; a copy would be wasted, so the value is the same.
             Unary::ToFloat => {
                 debug_assert!(is_int);
