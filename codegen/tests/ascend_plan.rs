@@ -58,12 +58,15 @@ fn assert_sound(budget: &Budget) {
     }
 }
 
-const BODIES: [&str; 5] = [
+const BODIES: [&str; 8] = [
     "",
     "mask = causal;",
     "mask = causal && window(100, 0) || prefix(30);",
     "mask = (q_pos + kv_pos) % 3 != 1; score = softcap(score, 30.0);",
     "tensor slopes: fp32[h]; mask = causal; score = score - slopes[h] * float(q_pos - kv_pos);",
+    "precision = fp32; mask = causal;",
+    "precision = fp32; dropout = 0.1;",
+    "dropout = 0.5; tensor t: fp16[q_len + kv_len]; score = score + t[q_pos - kv_pos + q_len];",
 ];
 
 proptest! {
@@ -158,15 +161,16 @@ fn a_tile_that_overflows_names_memory_buffer_bytes_and_a_tile_that_fits() {
 #[test]
 fn what_the_backend_lacks_is_refused_by_name() {
     for (body, feature) in [
-        ("precision = fp32;", "`precision = fp32`"),
-        ("layout = tnd;", "`layout = tnd`"),
-        ("dropout = 0.1;", "`dropout`"),
         ("backward = recompute;", "`backward`"),
         ("paged { page_size = 128; }", "`paged`"),
         ("split_kv = 4;", "`split_kv = 4`"),
         (
-            "tensor t: fp32[q_len + kv_len]; score = score + t[q_pos - kv_pos + q_len];",
+            "tensor t: fp32[q_len + kv_len]; score = score + t[(q_idx + kv_idx) / 2];",
             "captured tensor looked up along a dimension",
+        ),
+        (
+            "tensor t: bool[q_len + kv_len]; mask = t[q_idx + kv_idx];",
+            "captured tensor of bytes",
         ),
     ] {
         let errors =

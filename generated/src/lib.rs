@@ -13,3 +13,4 @@ pub mod sink_window_cpu;
 pub mod sliding_window_cpu;
 pub mod softcap_causal_cpu;
 pub mod strided_cpu;
+pub mod training_cpu;

@@ -57,9 +57,24 @@ fn values_per_head_and_tables() {
 }
 
 #[test]
+fn tables_of_launch_size() {
+    hold(
+        "attention falling { head_dim = 32; precision = fp32; tensor t: fp32[h, q_len + kv_len]; mask = causal;
+             score = score + t[h, q_pos - kv_pos + q_len]; }
+         attention rising { head_dim = 32; tensor t: bf16[q_len + kv_len + 3];
+             score = score * t[kv_idx - q_idx + q_len]; tile { block_q = 32; block_kv = 48; } }
+         attention clamped { head_dim = 32; tensor t: int32[b, kv_len + q_len]; tensor u: fp16[9001];
+             mask = t[b, clamp(2 * kv_idx - q_idx, 0, kv_len)] > 0 && u[clamp(q_pos - kv_pos + 4500, 4400, 9000)] > -0.5; }",
+    );
+}
+
+#[test]
 fn precisions_and_ints_that_are_provably_small() {
     hold(
-        "attention fp16_softmax { head_dim = 64; precision = fp16; mask = causal; allow = [FA102]; }
+        "attention wide { head_dim = 40; v_head_dim = 129; precision = fp32; mask = window(100, 20); }
+         attention wide_out { head_dim = 129; v_head_dim = 24; allow = [FA102];
+             precision { qkv = fp32; softmax = fp16; accumulate = fp32; output = bf16; } }
+         attention fp16_softmax { head_dim = 64; precision = fp16; mask = causal; allow = [FA102]; }
          attention bf16_softmax { head_dim = 40; precision = bf16; v_head_dim = 24; }
          attention fp32_output { head_dim = 16; v_head_dim = 5; layout = bsnd;
              precision { qkv = bf16; softmax = fp32; accumulate = fp32; output = fp32; } }

@@ -293,21 +293,7 @@ fn mutants(bench: &Bench, observed: &Observed) -> Vec<(String, Fault, Option<&'s
 }
 
 /// Sites that order nothing by themselves, as long as the emitter still writes them: function and part of the line.
-const REDUNDANT: &[(&str, &str)] = &[
-    // The flag for the first keys, behind it on the same pipe, covers the queries too.
-    ("LoadQuery", "kQueryLoaded"),
-    // Another barrier follows before anything depends on the first.
-    ("BeginTask", "PIPE_V"),
-    ("ComputeRowValues", "PIPE_V"),
-    ("UpdateSoftmax", "PIPE_V"),
-    ("FinishRows", "PIPE_V"),
-    // A flag of the vector pipe follows, which waits for all before it.
-    ("StoreProbabilities", "PIPE_V"),
-    ("AddPartial", "PIPE_V"),
-    ("DivideOutput", "PIPE_V"),
-    ("StoreEmptyTasks", "PIPE_V"),
-    ("MakeCounters", "PIPE_V"),
-];
+const REDUNDANT: &[(&str, &str)] = &[];
 
 /// Buffers of one pipe: a slot less there is no race but a wrong number, which verification sees.
 const ONE_PIPE: &[&str] = &["kRescale", "kFinalSum"];

@@ -2,6 +2,9 @@
 
 use super::lower::program::{Arg, Copy, Instr, Op, Program, Register, Space};
 
+/// Between two vector instructions of which the second needs the first.
+const BARRIER: &str = "AscendC::PipeBarrier<PIPE_V>();";
+
 /// A broadcasting vector instruction of two operands that some program needs, by API name.
 pub(super) const BROADCAST_OPS: [&str; 6] = ["Add", "Sub", "Mul", "Div", "Max", "Min"];
 
@@ -24,16 +27,40 @@ pub(super) fn lines(space: Space, program: &Program) -> Lines {
                 lines.locals.push(local);
             }
         }
+        if let Op::GatherWindow(window) = instr.op {
+            let local = format!("const float windowFirst{window} = LoadWindow{window}(chunk);");
+            if !lines.locals.contains(&local) {
+                lines.locals.push(local);
+            }
+        }
         if !instr.note.is_empty() {
             lines.steps.push(format!("// {}", instr.note));
         }
         lines.steps.push(statement(space, instr));
-        lines
-            .steps
-            .push("AscendC::PipeBarrier<PIPE_V>();".to_owned());
+        // A copy is ordered by flags: it waits for all vector code before it, and all after it waits for the copy.
+        if !matches!(instr.op, Op::Load(_)) {
+            lines.steps.push(BARRIER.to_owned());
+        }
     }
     lines.locals.sort();
     lines
+}
+
+impl Lines {
+    /// The program where a barrier follows anyway.
+    pub(super) fn without_last_barrier(mut self) -> Lines {
+        if self.steps.last().is_some_and(|step| step == BARRIER) {
+            self.steps.pop();
+        }
+        self
+    }
+}
+
+/// Whether the program begins by changing the scores alone: its first barrier then orders what came before.
+pub(super) fn starts_in_place(program: &Program) -> bool {
+    program.instrs.first().is_some_and(|instr| {
+        instr.dst == Arg::Scores && instr.args.iter().all(|arg| *arg == Arg::Scores)
+    })
 }
 
 /// The broadcasting helpers that the programs call over a tile, in a fixed order.
@@ -208,6 +235,9 @@ fn statement(space: Space, instr: &Instr) -> String {
         ),
         Op::Gather(table) if space == Space::Tile => {
             format!("GatherTile({dst}, Table{table}(), {}, chunk);", args[0])
+        }
+        Op::GatherWindow(window) => {
+            format!("GatherTile({dst}, Window{window}(), {}, chunk);", args[0])
         }
         Op::Gather(table) => format!(
             "AscendC::Gather({dst}, Table{table}(), {}.ReinterpretCast<uint32_t>(), 0u, {count});",

@@ -4,6 +4,7 @@ use fa_dsl::variant::Variant;
 use fa_targets::{Ascend, Memory};
 
 use super::lower::Lowered;
+use super::lower::windows::Window;
 use crate::budget::{Budget, Buffer, MemoryUse};
 
 /// Columns of a score tile that one pass of the vector programs covers, at most. A choice of ours: wide enough
@@ -202,7 +203,7 @@ pub(super) fn place(
                 qkv,
             ),
             l0c(ascend, &sizes),
-            ub(ascend, facts, lowered, &sizes, at),
+            ub(variant, ascend, facts, lowered, &sizes, at),
         ],
     }
 }
@@ -279,6 +280,7 @@ fn l0c(ascend: &Ascend, sizes: &Sizes) -> MemoryUse {
 }
 
 fn ub(
+    variant: &Variant,
     ascend: &Ascend,
     facts: &Facts,
     lowered: &Lowered,
@@ -403,11 +405,27 @@ fn ub(
             "a captured table",
         );
     }
+    let window_len = |window: &Window| window.len(at.row_step, sizes.chunk);
+    for (index, window) in lowered.windows.iter().enumerate() {
+        ub.place(
+            &format!("window{index}"),
+            1,
+            (1, window_len(window)),
+            fp32,
+            "what a chunk reads of a captured table",
+        );
+    }
+    let halves = lowered
+        .windows
+        .iter()
+        .filter(|window| window.dtype.bytes() == 2);
+    let raw_window = halves.map(window_len);
     let raw_len = lowered
         .tables
         .iter()
         .filter(|table| table.dtype.bytes() == 2)
-        .map(|table| table.len);
+        .map(|table| table.len)
+        .chain(raw_window);
     ub.place(
         "table_raw",
         1,
@@ -422,7 +440,40 @@ fn ub(
         fp32,
         "values equal everywhere",
     );
+    if variant.dropout.is_some() {
+        philox(&mut ub, facts, sizes);
+    }
     ub.finish("UB", &ascend.memory.ub)
+}
+
+/// Neighbouring keys that share a counter of the dropout generator, one 16-bit limb of its words each.
+const DRAWS_PER_COUNTER: u32 = fa_dsl::philox::DRAWS_PER_COUNTER;
+
+/// Query rows whose dropout is drawn at a time: the least that rows come in, for these buffers are many.
+pub(super) fn dropout_rows(facts: &Facts) -> u32 {
+    facts.block_lanes
+}
+
+/// The buffers of the dropout generator.
+fn philox(ub: &mut Placer, facts: &Facts, sizes: &Sizes) {
+    let int32 = ("int32", FP32);
+    let counters = sizes.chunk / DRAWS_PER_COUNTER;
+    let rows = dropout_rows(facts);
+    ub.place(
+        "philox_words",
+        2,
+        (DRAWS_PER_COUNTER * rows, counters),
+        int32,
+        "words of a round in 16-bit limbs, before and after it",
+    );
+    ub.place(
+        "philox_part",
+        2,
+        (rows, counters),
+        int32,
+        "partial products of a round",
+    );
+    ub.place("philox_index", 1, (1, counters), int32, "0, 1, 2, ...");
 }
 
 /// Whether every memory holds what was placed in it.

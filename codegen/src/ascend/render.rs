@@ -5,7 +5,11 @@ use tera::{Context, Tera};
 use super::view::Kernel;
 use crate::GeneratedFile;
 
-const TEMPLATES: [(&str, &str); 4] = [
+const TEMPLATES: [(&str, &str); 5] = [
+    (
+        "dropout.cpp",
+        include_str!("../../../templates/ascendc/dropout.cpp.tera"),
+    ),
     (
         "kernel.cpp",
         include_str!("../../../templates/ascendc/kernel.cpp.tera"),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fa_dsl::diagnostic::{Code, Diagnostic};
 use fa_dsl::ir::{ExprId, Exprs, Node, Type, Unary};
 use fa_dsl::span::{Span, Spanned};
-use fa_dsl::variant::{Backward, Dtype, Layout, Precision, SplitKv, Variant};
+use fa_dsl::variant::{Backward, Dtype, Precision, SplitKv, Variant};
 
 use super::lower::loads::{LoadPlan, Unloadable};
 use super::lower::{describe::describe, exact_length};
@@ -30,21 +30,7 @@ pub(super) fn refusals(variant: &Variant, target: &str) -> Vec<Diagnostic> {
         refuse(
             precision,
             variant.precision_span,
-            "write `precision = mixed;` or another row with 16-bit inputs and fp32 sums, or generate for `cpu`",
-        );
-    }
-    if variant.layout == Layout::Tnd {
-        refuse(
-            "`layout = tnd`".into(),
-            variant.layout_span,
-            "write `layout = bnsd;` or another padded layout",
-        );
-    }
-    if let Some(dropout) = variant.dropout {
-        refuse(
-            "`dropout`".into(),
-            Some(dropout.span),
-            "remove the field for inference, or generate for `cpu`",
+            "write `precision = mixed;` or another row with float inputs and fp32 sums, or generate for `cpu`",
         );
     }
     if variant.backward.value != Backward::None {
@@ -71,11 +57,10 @@ pub(super) fn refusals(variant: &Variant, target: &str) -> Vec<Diagnostic> {
     found
 }
 
-/// 16-bit inputs, sums in fp32, and softmax and output in any of the float types.
+/// Inputs, softmax and output in any of the float types, sums in fp32.
 fn has_precision(precision: Precision) -> bool {
-    let is_half = |dtype| matches!(dtype, Dtype::Fp16 | Dtype::Bf16);
-    let is_float = |dtype| is_half(dtype) || dtype == Dtype::Fp32;
-    is_half(precision.qkv)
+    let is_float = |dtype| matches!(dtype, Dtype::Fp16 | Dtype::Bf16 | Dtype::Fp32);
+    is_float(precision.qkv)
         && is_float(precision.softmax)
         && precision.accumulate == Dtype::Fp32
         && is_float(precision.output)

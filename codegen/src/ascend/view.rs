@@ -11,7 +11,8 @@ use super::lower::expand::cpp_type;
 use super::lower::names::pascal_case;
 use super::lower::program::{Op, Program, Space};
 use super::lower::scalar::{ScalarPrinter, float_literal};
-use super::{Plan, kib};
+use super::lower::windows::Window;
+use super::{Plan, kib, memory};
 use crate::budget::{Buffer, MemoryUse};
 use crate::{GENERATOR_VERSION, Provenance};
 
@@ -81,10 +82,30 @@ pub(super) struct TableView {
     pub(super) note: String,
 }
 
+/// A window of a table in UB, loaded for every chunk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct WindowView {
+    pub(super) tensor: String,
+    pub(super) cpp_type: String,
+    pub(super) is_half: bool,
+    pub(super) is_int: bool,
+    /// Whether elements are converted after the copy, and in which mode.
+    pub(super) is_converted: bool,
+    pub(super) round_mode: String,
+    pub(super) offset: String,
+    pub(super) stride: String,
+    /// The least and the greatest index of a chunk.
+    pub(super) first: ScalarFn,
+    pub(super) last: ScalarFn,
+    pub(super) note: String,
+}
+
 /// Everything `templates/ascendc/*` print.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Kernel {
     pub(super) version: String,
+    /// Whether sequences are packed: rows are found through cumulative lengths.
+    pub(super) packed: bool,
     pub(super) source: String,
     pub(super) source_sha256: String,
     pub(super) target: String,
@@ -134,6 +155,9 @@ pub(super) struct Kernel {
     pub(super) has_score_ring: bool,
     pub(super) has_output_ring: bool,
     pub(super) fractal: u32,
+    pub(super) fractal_cols: u32,
+    /// Whether Q, K, V and P are fp32: fractals of half the columns, which transpose in pairs.
+    pub(super) wide_inputs: bool,
     pub(super) lanes: u32,
     pub(super) block_lanes: u32,
     pub(super) block_bytes: u32,
@@ -154,12 +178,19 @@ pub(super) struct Kernel {
     /// Whether some tiles are known to need no mask.
     pub(super) has_full_test: bool,
     pub(super) full: ScalarFn,
+    pub(super) has_dropout: bool,
+    pub(super) dropout_threshold: u32,
+    /// Share of pairs that dropout keeps.
+    pub(super) dropout_keep_rate: String,
+    pub(super) dropout_rows: u32,
     pub(super) has_sink: bool,
     pub(super) sink: ScalarFn,
     pub(super) task_scalars: Vec<ScalarFn>,
     /// Offsets into captured tensors at the start of a task.
     pub(super) task_offsets: Vec<ScalarFn>,
     pub(super) tables: Vec<TableView>,
+    pub(super) windows: Vec<WindowView>,
+    pub(super) has_windows: bool,
     pub(super) has_tables: bool,
     pub(super) has_raw_tables: bool,
     /// Whether vector code reads captured tensors.
@@ -179,6 +210,8 @@ pub(super) struct Kernel {
     pub(super) max_repeat: u32,
     /// Whether the start of a task reads the task.
     pub(super) begin_reads_task: bool,
+    /// Whether vector code may read what the start of a task wrote before another barrier.
+    pub(super) needs_task_barrier: bool,
     pub(super) uses_abs: bool,
     pub(super) uses_floor_div: bool,
     pub(super) uses_floor_mod: bool,
@@ -253,8 +286,18 @@ impl Kernel {
         );
         let (kv_begin, kv_end) = (int_fn(analysis.kv_begin), int_fn(analysis.kv_end));
         let (empty, full) = (int_fn(analysis.empty), int_fn(analysis.full));
+        let windows: Vec<WindowView> = lowered
+            .windows
+            .iter()
+            .map(|window| window_view(window, &int_fn))
+            .collect();
         let bodies: Vec<String> = [&kv_begin, &kv_end, &empty, &full, &sink_fn]
             .into_iter()
+            .chain(
+                windows
+                    .iter()
+                    .flat_map(|window| [&window.first, &window.last]),
+            )
             .chain(&task_scalars)
             .chain(&task_offsets)
             .flat_map(|function| function.body.clone())
@@ -263,7 +306,7 @@ impl Kernel {
         let uses = |name: &str| helpers.contains(&name);
         let [uniform, row, column, score, mask] = [
             emit::lines(Space::Uniform, &lowered.uniform),
-            emit::lines(Space::Row, &lowered.row),
+            emit::lines(Space::Row, &lowered.row).without_last_barrier(),
             emit::lines(Space::Column, &lowered.column),
             emit::lines(Space::Tile, &lowered.score),
             emit::lines(Space::Tile, &lowered.mask),
@@ -277,6 +320,7 @@ impl Kernel {
         let has_spread = emit::spreads(&tile_programs);
         let steps: Vec<&String> = score.steps.iter().chain(&mask.steps).collect();
         let mentions = |word: &str| steps.iter().any(|step| step.contains(word));
+        let threshold = variant.dropout.map_or(0, |dropout| dropout.threshold);
         let mut formulas = vec![format!("score = {}", describe(variant.score))];
         if has_mask {
             formulas.push(format!("mask  = {}", describe(variant.mask)));
@@ -284,8 +328,12 @@ impl Kernel {
         if let Some(sink) = variant.sink {
             formulas.push(format!("sink  = {}", describe(sink.value)));
         }
+        if let Some(dropout) = variant.dropout {
+            formulas.push(format!("dropout = {}, in training launches", dropout.rate));
+        }
         Kernel {
             version: GENERATOR_VERSION.to_owned(),
+            packed: variant.layout == Layout::Tnd,
             source: provenance.source_name.clone(),
             source_sha256: provenance.source_sha256.clone(),
             compiler_arch: ascend.chip.compiler_arch.clone(),
@@ -332,6 +380,8 @@ impl Kernel {
             has_score_ring: at.score_copies > 1,
             has_output_ring: at.output_copies > 1,
             fractal: facts.fractal,
+            fractal_cols: ascend.limits.data_block_bytes / facts.qkv_bytes,
+            wide_inputs: variant.precision.qkv == Dtype::Fp32,
             lanes: facts.lanes,
             block_lanes: facts.block_lanes,
             block_bytes: ascend.limits.data_block_bytes,
@@ -349,6 +399,10 @@ impl Kernel {
             has_mask,
             has_full_test: has_mask && !is_false(analysis.full),
             full,
+            has_dropout: variant.dropout.is_some(),
+            dropout_threshold: threshold,
+            dropout_keep_rate: float_literal((65536 - threshold) as f32 / 65536.0),
+            dropout_rows: memory::dropout_rows(facts),
             has_sink: variant.sink.is_some(),
             begin_reads_task: !lowered.row.instrs.is_empty()
                 || !lowered.task_offsets.is_empty()
@@ -358,6 +412,8 @@ impl Kernel {
                     .any(|function| function.params.contains("Task")),
             sink: sink_fn,
             tables: lowered.tables.iter().map(table_view).collect(),
+            has_windows: !windows.is_empty(),
+            windows,
             has_tables: !lowered.tables.is_empty(),
             has_raw_tables: lowered.tables.iter().any(|table| table.dtype.bytes() == 2),
             has_loads: !lowered.task_offsets.is_empty(),
@@ -366,15 +422,19 @@ impl Kernel {
             has_pair_loads: loads_with("LoadPairs"),
             has_run_loads: loads_with("LoadColumns")
                 || loads_with("LoadPairs")
+                || !lowered.windows.is_empty()
                 || !lowered.tables.is_empty(),
             has_cast_blocks: row.steps.iter().any(|step| step.contains("CastBlocks<")),
             has_int_sub: emit::any(&[&lowered.score, &lowered.mask], |op| *op == Op::IntSub),
             has_row_positions: row.steps.iter().any(|step| step.contains("queryOrigin_")),
             has_column_positions: column.steps.iter().any(|step| step.contains("keyOrigin_")),
-            has_tile_start: !lowered.column.instrs.is_empty() || loads_with("LoadPairs"),
+            has_tile_start: !lowered.column.instrs.is_empty()
+                || loads_with("LoadPairs")
+                || !lowered.windows.is_empty(),
             max_repeat: facts.max_repeat,
+            needs_task_barrier: !emit::starts_in_place(&lowered.score),
             has_tile_gather: emit::any(&[&lowered.score, &lowered.mask], |op| {
-                matches!(op, Op::Gather(_))
+                matches!(op, Op::Gather(_) | Op::GatherWindow(_))
             }),
             row_uses_share: row.steps.iter().any(|step| step.contains("share.")),
             task_offsets,
@@ -564,6 +624,26 @@ fn bytes_text(buffer: &Buffer) -> String {
         format!("{} * {} * {}", buffer.rows, buffer.cols, buffer.elem_bytes)
     } else {
         buffer.copy_bytes.to_string()
+    }
+}
+
+fn window_view(window: &Window, int_fn: &dyn Fn(ExprId) -> ScalarFn) -> WindowView {
+    WindowView {
+        tensor: window.tensor.clone(),
+        cpp_type: cpp_type(window.dtype).to_owned(),
+        is_half: window.dtype.bytes() == 2,
+        is_int: window.dtype == Dtype::Int32,
+        is_converted: window.dtype != Dtype::Fp32,
+        round_mode: match window.dtype {
+            Dtype::Int32 => "CAST_RINT",
+            Dtype::Fp32 | Dtype::Fp16 | Dtype::Bf16 | Dtype::Int8 | Dtype::Bool => "CAST_NONE",
+        }
+        .to_owned(),
+        offset: window.offset.clone(),
+        stride: window.stride.clone(),
+        first: int_fn(window.first),
+        last: int_fn(window.last),
+        note: window.note.clone(),
     }
 }
 

@@ -74,8 +74,9 @@ constexpr uint32_t kChunks = 2;          // passes over a full tile
 constexpr uint32_t kColumns = kChunks * kChunk;
 
 // ---- The chip ----
-constexpr uint32_t kFractal = 16;        // rows of a fractal, and columns for 16-bit elements
-constexpr uint32_t kFractalElems = kFractal * kFractal;
+constexpr uint32_t kFractal = 16;        // rows of a fractal, and rows and columns of one of sums
+constexpr uint32_t kFractalCols = 16;    // columns of a fractal of Elements
+constexpr uint32_t kFractalElems = kFractal * kFractalCols;
 constexpr uint32_t kLanes = 64;          // fp32 lanes of a vector instruction
 constexpr uint32_t kBlockBytes = 32;     // a data block, the unit of most strides
 constexpr uint32_t kBlockLanes = 8;      // fp32 numbers of a data block
@@ -167,7 +168,6 @@ constexpr int32_t kKeysLoaded = 0;    // MTE2 -> MTE1, one per slot
 constexpr int32_t kValuesFree = 2;    // MTE1 -> MTE2, one per slot: probabilities and values have been multiplied
 constexpr int32_t kValuesLoaded = 2;  // MTE2 -> MTE1, one per slot
 constexpr int32_t kQueryFree = 4;     // MTE1 -> MTE2: the last tile of the task has been multiplied
-constexpr int32_t kQueryLoaded = 4;   // MTE2 -> MTE1
 constexpr int32_t kOperandsFree = 0;  // M -> MTE1, one per slot of L0A and L0B
 constexpr int32_t kOperandsLoaded = 0; // MTE1 -> M, one per slot
 constexpr int32_t kSumFree = 0;       // FIX -> M, one per slot of L0C
@@ -303,7 +303,7 @@ __aicore__ inline bool TileIsFull(const Task& task, int32_t kvLast)
 // Where the values of bias for a task start, in elements.
 __aicore__ inline int64_t TaskOffset0(const Launch& launch, const Task& task)
 {
-    return static_cast<int64_t>(task.h) * launch.tiling.capturedBiasStride[0];
+    return task.h * launch.tiling.capturedBiasStride[0];
 }
 
 // Walks the visible tiles of this core's tasks. Cube and vector cores walk the same sequence and so agree on
@@ -488,15 +488,14 @@ private:
         AscendC::CrossCoreSetFlag<2, PIPE_FIX>(kOutputReady);
     }
 
-    // The queries of a task stay in L1 until its last tile has been multiplied.
+    // The queries of a task stay in L1 until its last tile has been multiplied. They are waited for with the first
+    // keys, which the same pipe loads behind them.
     __aicore__ inline void LoadQuery(const Task& task)
     {
         const Tiling& tiling = launch_.tiling;
         const int64_t from = task.b * tiling.qStride[0] + task.h * tiling.qStride[1] + task.qFirst * tiling.qStride[2];
         AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kQueryFree);
         LoadMatrix(Query(), kBlockQ, launch_.q[from], task.Rows(), kHeadDim, tiling.qStride[2]);
-        AscendC::SetFlag<HardEvent::MTE2_MTE1>(kQueryLoaded);
-        AscendC::WaitFlag<HardEvent::MTE2_MTE1>(kQueryLoaded);
     }
 
     __aicore__ inline void LoadKeys(const Task& task, int64_t firstKey, uint32_t rows)
@@ -549,7 +548,7 @@ private:
         for (uint32_t firstCol = 0; firstCol < kHeadDim; firstCol += kSubDepth) {
             const uint32_t depth = Min(kSubDepth, kHeadDim - firstCol);
             AscendC::WaitFlag<HardEvent::M_MTE1>(kOperandsFree + operandSlot_);
-            LoadLeft(Query()[firstCol * kBlockQ + firstRow * kFractal], kBlockQ, rows, depth);
+            LoadLeft(Query()[firstCol * kBlockQ + firstRow * kFractalCols], kBlockQ, rows, depth);
             LoadRight(Keys()[firstCol * kSubKeys], kSubKeys, keys, depth);
             Multiply(rows, keys, depth, firstCol == 0);
         }
@@ -575,7 +574,7 @@ private:
     // [rows, depth] from L1 to L0A. Rows past the last are whatever L1 holds: they make rows of S that nobody stores.
     __aicore__ inline void LoadLeft(const LocalTensor<Element>& src, uint32_t srcRows, uint32_t rows, uint32_t depth)
     {
-        const uint32_t depthFractals = CeilDiv(depth, kFractal);
+        const uint32_t depthFractals = CeilDiv(depth, kFractalCols);
         AscendC::LoadData2DParams params;
         params.repeatTimes = depthFractals;
         params.srcStride = srcRows / kFractal;
@@ -593,7 +592,7 @@ private:
         AscendC::LoadData2DParams params;
         params.repeatTimes = columnFractals;
         params.srcStride = 1;
-        for (uint32_t step = 0; step < CeilDiv(depth, kFractal); ++step) {
+        for (uint32_t step = 0; step < CeilDiv(depth, kFractalCols); ++step) {
             params.startIndex = step * (srcRows / kFractal);
             AscendC::LoadData(Right()[step * columnFractals * kFractalElems], src, params);
         }
@@ -627,7 +626,7 @@ private:
         params.cmatrixInitVal = starts;
         AscendC::Mmad(Sum(), Left(), Right(), params);
         // Small products overlap in the unit; the next one must find this sum.
-        if (params.m * params.n < 10 * kFractalElems) {
+        if (params.m * params.n < 10 * kFractal * kFractal) {
             AscendC::PipeBarrier<PIPE_M>();
         }
         AscendC::SetFlag<HardEvent::M_MTE1>(kOperandsFree + operandSlot_);
@@ -890,7 +889,6 @@ private:
         }
         AscendC::Duplicate(RowMax(), kLowestMax, kCoreRows);
         AscendC::Duplicate(RowSum(), 0.0f, kCoreRows);
-        AscendC::PipeBarrier<PIPE_V>();
         ComputeRowValues();
     }
 
@@ -900,7 +898,6 @@ private:
         const LocalTensor<float> row0 = RowValue(0);
         // q_pos
         AscendC::Adds(row0, RowCounter(), queryOrigin_ + alignShift_, kRowLanes);
-        AscendC::PipeBarrier<PIPE_V>();
     }
 
     // Values of a key row.
@@ -1023,7 +1020,6 @@ private:
         LoadPairs<half>(temp0, launch_.capturedBias, offset0_,
             launch_.tiling.capturedBiasStride[1],
             launch_.tiling.capturedBiasStride[2], chunk);
-        AscendC::PipeBarrier<PIPE_V>();
         // bias[h, q_idx, kv_pos]
         AscendC::Cast(temp1, temp0.ReinterpretCast<half>(), AscendC::RoundMode::CAST_NONE, chunk.count);
         AscendC::PipeBarrier<PIPE_V>();
@@ -1103,7 +1099,6 @@ private:
         AscendC::Mul(rowSum, rowSum, rescale, rows);
         AscendC::PipeBarrier<PIPE_V>();
         AscendC::Add(rowSum, rowSum, TileSum(), rows);
-        AscendC::PipeBarrier<PIPE_V>();
     }
 
     // One number per row: groups of lanes folded into one, then the lanes into a number.
@@ -1182,7 +1177,6 @@ private:
         AscendC::ShiftLeft(Words(empty), Words(empty), static_cast<uint32_t>(23), kCoreRows);
         AscendC::PipeBarrier<PIPE_V>();
         AscendC::Or(Bits(Lse()), Bits(Lse()), Bits(empty), 2 * kCoreRows);
-        AscendC::PipeBarrier<PIPE_V>();
         StoreLse(at.CurrentTask(), share);
     }
 
@@ -1221,7 +1215,6 @@ private:
             AscendC::PipeBarrier<PIPE_V>();
             AscendC::Add(output, output, Partial(), rows * kValueDimPad);
         }
-        AscendC::PipeBarrier<PIPE_V>();
         AscendC::SetFlag<HardEvent::V_MTE2>(kPartialFree + partialSlot_);
         partialSlot_ ^= 1;
     }
@@ -1239,7 +1232,6 @@ private:
         AscendC::PipeBarrier<PIPE_V>();
         AscendC::Cast(RoundedOutput()[row * kValueDimPad], output, AscendC::RoundMode::CAST_RINT,
             rows * kValueDimPad);
-        AscendC::PipeBarrier<PIPE_V>();
     }
 
     __aicore__ inline void StoreOutput(const Task& task, const Share& share)
@@ -1274,7 +1266,6 @@ private:
             AscendC::WaitFlag<HardEvent::MTE3_V>(kLseStored);
             AscendC::Duplicate(Output(), 0.0f, kCoreRows * kValueDimPad);
             AscendC::Duplicate(Lse(), kMasked, kCoreRows);
-            AscendC::PipeBarrier<PIPE_V>();
             StoreOutput(task, share);
             StoreLse(task, share);
         }

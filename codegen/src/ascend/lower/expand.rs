@@ -1,11 +1,13 @@
 //! What each operator of the IR becomes on the vector unit.
 
-use fa_dsl::ir::{Binary, ExprId, Node, Type, Unary};
+use fa_dsl::ir::{Binary, ExprId, Type, Unary};
 use fa_dsl::variant::Dtype;
 
+use super::describe::describe;
 use super::loads::{LoadKind, LoadPlan, is_wide};
 use super::program::{Arg, Copy, Op, Space};
 use super::scalar::float_literal;
+use super::windows::Window;
 use super::{Lowering, Table, TaskOffset, Value};
 
 /// Twice this factor takes any positive fp32 number, denormals included, to 2 or more.
@@ -288,7 +290,7 @@ impl Lowering<'_> {
         let (dtype, note) = (declared.dtype, declared.name.clone());
         let tensor = self.names.captured(plan.tensor).to_owned();
         let stride = |dim: usize| format!("launch_.tiling.{tensor}Stride[{dim}]");
-        let offset = self.offset(&plan, &tensor, &note);
+        let offset = self.offset(&plan, &note);
         let (helper, strides) = match plan.kind {
             LoadKind::Rows { dim } => ("LoadRows", vec![stride(dim)]),
             LoadKind::Columns { dim } => ("LoadColumns", vec![stride(dim)]),
@@ -305,6 +307,19 @@ impl Lowering<'_> {
                     note,
                 };
                 return self.lookup(space, table, index);
+            }
+            LoadKind::Window { dim, index, plan } => {
+                let window = Window {
+                    tensor: tensor.clone(),
+                    dtype,
+                    offset,
+                    stride: stride(dim),
+                    first: plan.first,
+                    last: plan.last,
+                    factors: plan.factors,
+                    note: describe(self.variant, self.exprs, id),
+                };
+                return self.lookup_in_window(window, index);
             }
         };
         let copy = Copy {
@@ -334,17 +349,13 @@ impl Lowering<'_> {
     }
 
     /// The member that holds where the tensor starts for a task.
-    fn offset(&mut self, plan: &LoadPlan, tensor: &str, note: &str) -> String {
-        let terms: Vec<String> = plan
+    fn offset(&mut self, plan: &LoadPlan, note: &str) -> String {
+        let starts: Vec<String> = plan
             .starts
             .iter()
-            .enumerate()
-            .filter(|(_, start)| *self.exprs.node(**start) != Node::Int(0))
-            .map(|(dim, start)| {
-                let start = self.scalars.print(*start);
-                format!("static_cast<int64_t>({start}) * launch.tiling.{tensor}Stride[{dim}]")
-            })
+            .map(|start| self.scalars.print(*start))
             .collect();
+        let terms = self.names.offset_terms(plan.tensor, &starts);
         let text = if terms.is_empty() {
             "0".to_owned()
         } else {
@@ -381,6 +392,30 @@ impl Lowering<'_> {
         let bytes = self.apply(space, Op::ToBits, vec![bytes]);
         let at = u32::try_from(at).expect("few tables");
         self.apply(space, Op::Gather(at), vec![bytes])
+    }
+}
+
+impl Lowering<'_> {
+    /// A gather from the window of the chunk; indices of pairs that are no pairs are kept inside.
+    fn lookup_in_window(&mut self, window: Window, index: ExprId) -> Arg {
+        let space = Space::Tile;
+        let windows = &mut self.lowered.windows;
+        let known = windows.iter().position(|other| *other == window);
+        let at = known.unwrap_or_else(|| {
+            windows.push(window);
+            windows.len() - 1
+        });
+        let at = u32::try_from(at).expect("few windows");
+        let index = self.value(index);
+        let index = self.arg(space, index);
+        let from_first = Op::Scalar("Adds", format!("-windowFirst{at}"));
+        let index = self.apply(space, from_first, vec![index]);
+        let index = self.with_scalar(space, "Maxs", index, 0.0);
+        let last = Op::Scalar("Mins", format!("kWindow{at}Last"));
+        let index = self.apply(space, last, vec![index]);
+        let bytes = self.with_scalar(space, "Muls", index, 4.0);
+        let bytes = self.apply(space, Op::ToBits, vec![bytes]);
+        self.apply(space, Op::GatherWindow(at), vec![bytes])
     }
 }
 

@@ -2,13 +2,16 @@
 //!
 //! An element that no row changes is read by scalar code. One that follows the query row is copied so that every
 //! row has a data block of its own; one that follows the key row comes as a run of neighbours; one that follows
-//! both, as rows of such runs. Anything else of constant size is a table in UB that a gather reads.
+//! both, as rows of such runs. Anything else of constant size is a table in UB that a gather reads, and of tables
+//! that only the launch knows the size of, a window is.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use fa_dsl::ir::{Binary, Dependence, ExprId, Exprs, Node, TensorId, Type};
 use fa_dsl::tiles;
-use fa_dsl::variant::{Dtype, Size, Variant};
+use fa_dsl::variant::{Dtype, Variant};
+
+use super::windows::{WindowPlan, window};
 
 /// Largest table, elements: 16 KiB of fp32 in UB.
 const MAX_TABLE: i64 = 4096;
@@ -24,6 +27,12 @@ pub(crate) enum LoadKind {
     Pairs { row_dim: usize, col_dim: usize },
     /// Looked up along this dimension of constant size.
     Table { dim: usize, len: u32, index: ExprId },
+    /// Looked up along this dimension of any size, by an index that takes few values in a chunk.
+    Window {
+        dim: usize,
+        index: ExprId,
+        plan: WindowPlan,
+    },
 }
 
 /// One element read inside a tile.
@@ -126,11 +135,7 @@ fn plan_load(
             };
             starts = index.to_vec();
             starts[*dim] = zero;
-            LoadKind::Table {
-                dim: *dim,
-                len: table_len(variant, tensor, *dim, innermost)?,
-                index: index[*dim],
-            }
+            looked_up(exprs, variant, dependences, tensor, (*dim, index[*dim]))?
         }
     };
     Ok(LoadPlan {
@@ -140,32 +145,41 @@ fn plan_load(
     })
 }
 
-/// The size of a table's dimension: constant, not too large, and innermost.
-fn table_len(
+/// A table of constant size stays in UB; of a larger one, or one whose size the launch decides, a window comes with
+/// every chunk.
+fn looked_up(
+    exprs: &mut Exprs,
     variant: &Variant,
+    dependences: &[Dependence],
     tensor: TensorId,
-    dim: usize,
-    innermost: usize,
-) -> Result<u32, Refusal> {
-    let declared = &variant.tensor(tensor).dims[dim];
-    if variant.tensor(tensor).dtype.bytes() == 1 {
+    (dim, index): (usize, ExprId),
+) -> Result<LoadKind, Refusal> {
+    let tensor = variant.tensor(tensor);
+    if tensor.dtype.bytes() == 1 {
         return Err((
             "of bytes that is looked up by a computed index",
             "declare the table as `int32` or a float type, or generate for `cpu`",
         ));
     }
-    if dim != innermost {
+    if dim + 1 != tensor.dims.len() {
         return Err((
             "looked up along a dimension that is not its last",
             "declare the tensor with that dimension last, or generate for `cpu`",
         ));
     }
-    let sizes: &[Size] = &declared.sizes;
-    match u32::try_from(declared.constant) {
-        Ok(len) if sizes.is_empty() && declared.constant <= MAX_TABLE => Ok(len),
-        _ => Err((
-            "looked up along a dimension whose size the launch decides or that passes 4096",
-            "give the table a constant size and `clamp` the index into it, or generate for `cpu`",
+    let declared = &tensor.dims[dim];
+    if let Ok(len) = u32::try_from(declared.constant)
+        && declared.sizes.is_empty()
+        && declared.constant <= MAX_TABLE
+    {
+        return Ok(LoadKind::Table { dim, len, index });
+    }
+    match window(exprs, dependences, index, variant.align) {
+        Some(plan) => Ok(LoadKind::Window { dim, index, plan }),
+        None => Err((
+            "looked up along a dimension whose size the launch decides or that passes 4096, by an index that is no \
+             sum of positions",
+            "index it by a sum like `q_pos - kv_pos + n`, clamped or not, or give it a constant size of at most 4096",
         )),
     }
 }
@@ -184,7 +198,9 @@ pub(crate) fn vector_nodes(
             continue;
         }
         match loads.get(&id).map(|plan| plan.kind) {
-            Some(LoadKind::Table { index, .. }) => pending.push(index),
+            Some(LoadKind::Table { index, .. } | LoadKind::Window { index, .. }) => {
+                pending.push(index)
+            }
             Some(_) => {}
             None => pending.extend(exprs.children(id)),
         }

@@ -11,6 +11,7 @@ pub(crate) mod loads;
 pub(crate) mod names;
 pub(crate) mod program;
 pub(crate) mod scalar;
+pub(crate) mod windows;
 
 use std::collections::BTreeMap;
 
@@ -23,6 +24,7 @@ use loads::LoadPlan;
 use names::Names;
 use program::{Arg, Instr, Op, Program, Register, Space};
 use scalar::{ScalarPrinter, float_literal};
+use windows::Window;
 
 /// Ints below this are exact in fp32 (24 bits of significand).
 const EXACT_FLOAT: i64 = 1 << 24;
@@ -71,6 +73,8 @@ pub(crate) struct Lowered {
     pub task_offsets: Vec<TaskOffset>,
     /// Tables, loaded at the start of a task.
     pub tables: Vec<Table>,
+    /// Windows of tables, loaded for every chunk.
+    pub windows: Vec<Window>,
     /// Values equal everywhere, once a task.
     pub uniform: Program,
     /// Values of a query row, once a task.

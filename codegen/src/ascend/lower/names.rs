@@ -1,13 +1,56 @@
 //! Names in emitted Ascend C: what the language's words are called there, and user identifiers made safe.
 
 use fa_dsl::ir::{ParamId, TensorId, Var};
-use fa_dsl::variant::{Dtype, Variant};
+use fa_dsl::variant::{Dtype, Layout, Size, Tensor, Variant};
 
 /// A captured tensor as emitted code sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Captured {
     name: String,
     dtype: Dtype,
+    packed: Option<Packed>,
+}
+
+/// The axis of a captured tensor that packed sequences share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Packed {
+    /// The declared dimension that counts sequences.
+    batch: usize,
+    /// The one that counts rows within them.
+    rows: usize,
+    /// Cumulative lengths of these rows, and where the task's own sequence starts.
+    lengths: &'static str,
+    start: &'static str,
+}
+
+impl Packed {
+    /// `b, q_len` or `b, kv_len` under `layout = tnd`.
+    fn of(variant: &Variant, tensor: &Tensor) -> Option<Packed> {
+        if variant.layout != Layout::Tnd {
+            return None;
+        }
+        let find = |size| tensor.dims.iter().position(|dim| dim.sizes == [size]);
+        let batch = find(Size::B)?;
+        let (rows, lengths, start) = match find(Size::QLen) {
+            Some(rows) => (rows, "launch.cuQ", "task.qStart"),
+            None => (find(Size::KvLen)?, "launch.cuKv", "task.kvStart"),
+        };
+        Some(Packed {
+            batch,
+            rows,
+            lengths,
+            start,
+        })
+    }
+
+    /// The first row of a sequence, as scalar code reads it.
+    fn first_row(&self, sequence: &str) -> String {
+        if sequence == "task.b" {
+            self.start.to_owned()
+        } else {
+            format!("{}.GetValue({sequence})", self.lengths)
+        }
+    }
 }
 
 /// Emitted names of one variant. User names carry a prefix, so that none can meet a keyword, an API name or one
@@ -32,6 +75,7 @@ impl Names {
             .map(|tensor| Captured {
                 name: unique(&mut taken, "captured", &tensor.name),
                 dtype: tensor.dtype,
+                packed: Packed::of(variant, tensor),
             })
             .collect();
         Names { params, captured }
@@ -52,24 +96,39 @@ impl Names {
         format!("launch.tiling.{}", self.param_field(param))
     }
 
+    /// Products that add up to the offset of an element, in elements of 64 bits. An index of `0` gives none.
+    pub(super) fn offset_terms(&self, tensor: TensorId, index: &[String]) -> Vec<String> {
+        let captured = &self.captured[tensor.0 as usize];
+        let indices = index.iter().enumerate().map(|(dim, index)| {
+            let Some(packed) = captured.packed.filter(|packed| packed.batch == dim) else {
+                return (dim, index.clone());
+            };
+            // Sequence 0 starts at row 0.
+            let zero = index == "0";
+            let first = if zero {
+                index.clone()
+            } else {
+                packed.first_row(index)
+            };
+            (packed.rows, first)
+        });
+        indices
+            .filter(|(_, index)| index != "0")
+            .map(|(dim, index)| {
+                let index = parenthesised(&index);
+                format!("{index} * launch.tiling.{}Stride[{dim}]", captured.name)
+            })
+            .collect()
+    }
+
     /// How scalar code reads an element of a captured tensor, converted to the type it has in expressions.
     pub(super) fn element(&self, tensor: TensorId, index: &[String]) -> String {
         let captured = &self.captured[tensor.0 as usize];
-        let offset: Vec<String> = index
-            .iter()
-            .enumerate()
-            .map(|(dim, index)| {
-                format!(
-                    "{} * launch.tiling.{}Stride[{dim}]",
-                    parenthesised(index),
-                    captured.name
-                )
-            })
-            .collect();
-        let offset = if offset.is_empty() {
+        let terms = self.offset_terms(tensor, index);
+        let offset = if terms.is_empty() {
             "0".to_owned()
         } else {
-            offset.join(" + ")
+            terms.join(" + ")
         };
         let read = format!("launch.{}.GetValue({offset})", captured.name);
         match captured.dtype {
@@ -104,7 +163,8 @@ fn parenthesised(text: &str) -> String {
     let is_atom = text
         .chars()
         .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
-    if is_atom {
+    let is_read = text.starts_with("launch.cu") && text.ends_with(')');
+    if is_atom || is_read {
         text.to_owned()
     } else {
         format!("({text})")

@@ -69,12 +69,17 @@ pub(crate) enum Op {
     IntSub,
     /// Elements of a table in UB at byte offsets.
     Gather(u32),
+    /// Elements of a window at byte offsets; the window is loaded at the start of the program.
+    GatherWindow(u32),
 }
 
 impl Op {
     /// Whether the result may not take the place of an operand: it is wider, or read at other places.
     fn needs_own_place(&self) -> bool {
-        matches!(self, Op::FromHalf(_) | Op::FromByte | Op::Gather(_))
+        matches!(
+            self,
+            Op::FromHalf(_) | Op::FromByte | Op::Gather(_) | Op::GatherWindow(_)
+        )
     }
 }
 

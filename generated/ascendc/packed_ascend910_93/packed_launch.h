@@ -1,0 +1,92 @@
+/*!
+ * \file packed_launch.h
+ * \brief Host side of `packed`: workspace, arguments and launch through AscendCL. Written by fa-gen 0.1.0;
+ *        edit packed.fa, not this file.
+ *
+ * Load packed_ascend910_93.cpp's binary with aclrtBinaryLoadFromFile, find `fa_packed_forward` in it with
+ * aclrtBinaryGetFunction, fill Pointers and Tiling, and call Launch. Nothing here waits for the stream.
+ */
+
+#ifndef FA_PACKED_LAUNCH_H
+#define FA_PACKED_LAUNCH_H
+
+#include <cstdint>
+
+#include "acl/acl.h"
+
+#include "packed_tiling.h"
+
+namespace fa_packed {
+constexpr const char* kSymbol = "fa_packed_forward";
+constexpr int64_t kTileRows = 128;                     // query rows of a task
+constexpr uint64_t kWorkspaceBytesPerCore = 851968; // per cube core
+constexpr uint64_t kWorkspaceAlignment = 512;           // bytes
+
+// Device addresses of the tensors.
+struct Pointers {
+    void* q;
+    void* k;
+    void* v;
+    void* out;
+    void* lse; // fp32 [heads, rows of all sequences]
+    void* cuQ;  // int32 [batch + 1]: first query row of every sequence, and the number of rows
+    void* cuKv; // int32 [batch + 1]: the same of keys
+    void* capturedGain; // tensor gain, fp16
+    void* workspace; // WorkspaceBytes, aligned to kWorkspaceAlignment
+};
+
+// Cube cores to launch on: one per task, as far as the device has them.
+inline uint32_t Blocks(const Tiling& tiling, int64_t cubeCores)
+{
+    const int64_t tasks = tiling.batch * tiling.heads * ((tiling.qLen + kTileRows - 1) / kTileRows);
+    const int64_t blocks = tasks < cubeCores ? tasks : cubeCores;
+    return static_cast<uint32_t>(blocks > 0 ? blocks : 1);
+}
+
+inline uint64_t WorkspaceBytes(uint32_t blocks)
+{
+    return blocks * kWorkspaceBytesPerCore;
+}
+
+// Appends one argument, unless an earlier step has failed.
+template <typename T>
+inline void Append(aclError& status, aclrtArgsHandle args, T value)
+{
+    aclrtParamHandle param = nullptr;
+    if (status == ACL_SUCCESS) {
+        status = aclrtKernelArgsAppend(args, &value, sizeof(value), &param);
+    }
+}
+
+// Puts the kernel on the stream. Returns ACL_SUCCESS or the error of the first call that failed.
+inline aclError Launch(aclrtFuncHandle kernel, uint32_t blocks, aclrtStream stream, const Pointers& pointers,
+    const Tiling& tiling)
+{
+    void* flags = nullptr; // base address of the cross-core flags
+    aclrtArgsHandle args = nullptr;
+    aclError status = aclrtGetHardwareSyncAddr(&flags);
+    if (status == ACL_SUCCESS) {
+        status = aclrtKernelArgsInit(kernel, &args);
+    }
+    Append(status, args, flags);
+    Append(status, args, pointers.q);
+    Append(status, args, pointers.k);
+    Append(status, args, pointers.v);
+    Append(status, args, pointers.out);
+    Append(status, args, pointers.lse);
+    Append(status, args, pointers.cuQ);
+    Append(status, args, pointers.cuKv);
+    Append(status, args, pointers.capturedGain);
+    Append(status, args, pointers.workspace);
+    Append(status, args, tiling);
+    if (status == ACL_SUCCESS) {
+        status = aclrtKernelArgsFinalize(args);
+    }
+    if (status != ACL_SUCCESS) {
+        return status;
+    }
+    return aclrtLaunchKernelWithConfig(kernel, blocks, stream, nullptr, args, nullptr);
+}
+} // namespace fa_packed
+
+#endif // FA_PACKED_LAUNCH_H
