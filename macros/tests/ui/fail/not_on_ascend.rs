@@ -3,7 +3,8 @@
 fa::attention! {
     attention local {
         head_dim = 64;
-        precision = fp32;
+        tensor near: bool[9];
+        mask = near[clamp(q_idx - kv_idx + 4, 0, 8)];
     }
 }
 

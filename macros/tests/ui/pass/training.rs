@@ -1,7 +1,7 @@
 //! Dropout acts in training launches only, and depends on the seed.
 
 fa::attention! {
-    attention local { head_dim = 16; dropout = 0.5; target = cpu; }
+    attention local { head_dim = 16; dropout = 0.5; }
 }
 
 pub(crate) fn main() -> Result<(), fa::Error> {
