@@ -5,6 +5,7 @@ pub mod causal_gqa_cpu;
 pub mod dense_or_near_cpu;
 pub mod documents_cpu;
 pub mod odd_head_dim_cpu;
+pub mod packed_cpu;
 pub mod pair_bias_cpu;
 pub mod plain_cpu;
 pub mod relative_cpu;

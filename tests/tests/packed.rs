@@ -6,11 +6,11 @@ use std::sync::LazyLock;
 use fa_dsl::variant::Dtype;
 use fa_runtime::verify::{Case, compare, shapes};
 use fa_runtime::{Arguments, Kernel, PackedLengths, Tensor};
-use fa_tests::harness::{Backends, close, compile_for};
+use fa_tests::harness::{Backends, close, compile};
 
 /// One value column, so that a row of the uniform problem is the mean of the keys that it sees.
 static PACKED: LazyLock<Vec<Backends>> = LazyLock::new(|| {
-    compile_for(
+    compile(
         "attention open { head_dim = 16; v_head_dim = 1; layout = tnd; allow = [FA103]; }
          attention causal { head_dim = 16; v_head_dim = 1; layout = tnd; mask = causal; sink = 0.5; }
          attention window { head_dim = 24; v_head_dim = 40; layout = tnd; mask = causal && window(20, 0);
@@ -21,7 +21,6 @@ static PACKED: LazyLock<Vec<Backends>> = LazyLock::new(|| {
              mask = (causal || prefix(lens[b])) && same(ids);
              score = score * rows[b, q_idx] + slopes[h] * float(q_pos - kv_pos) + key_bias[h, b, kv_idx]; }
          attention dropped { head_dim = 16; layout = tnd; dropout = 0.25; mask = q_idx + kv_idx < q_len + 3; }",
-        &["cpu"],
     )
 });
 

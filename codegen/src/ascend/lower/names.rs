@@ -1,7 +1,7 @@
 //! Names in emitted Ascend C: what the language's words are called there, and user identifiers made safe.
 
 use fa_dsl::ir::{ParamId, TensorId, Var};
-use fa_dsl::variant::{Dtype, Layout, Size, Tensor, Variant};
+use fa_dsl::variant::{Dtype, Size, Tensor, Variant};
 
 /// A captured tensor as emitted code sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,18 +26,14 @@ pub(super) struct Packed {
 impl Packed {
     /// `b, q_len` or `b, kv_len` under `layout = tnd`.
     fn of(variant: &Variant, tensor: &Tensor) -> Option<Packed> {
-        if variant.layout != Layout::Tnd {
-            return None;
-        }
-        let find = |size| tensor.dims.iter().position(|dim| dim.sizes == [size]);
-        let batch = find(Size::B)?;
-        let (rows, lengths, start) = match find(Size::QLen) {
-            Some(rows) => (rows, "launch.cuQ", "task.qStart"),
-            None => (find(Size::KvLen)?, "launch.cuKv", "task.kvStart"),
+        let axis = tensor.packed_axis(variant.layout)?;
+        let (lengths, start) = match axis.size {
+            Size::QLen => ("launch.cuQ", "task.qStart"),
+            _ => ("launch.cuKv", "task.kvStart"),
         };
         Some(Packed {
-            batch,
-            rows,
+            batch: axis.batch,
+            rows: axis.rows,
             lengths,
             start,
         })

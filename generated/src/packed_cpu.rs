@@ -1,0 +1,1800 @@
+//! Attention `packed`, forward. Written by fa-gen 0.1.0; edit packed.fa, not this file.
+//!
+//! ```text
+//! source     packed.fa, sha256 144c6a5e5e8ab27c
+//! target     cpu
+//! precision  qkv fp16, softmax fp32, sums fp32, output fp16
+//! layout     tnd; any strides
+//!
+//! buffer      memory rows x cols x bytes       KiB
+//! q_tile      L2      384 x   64 x     4     96.00
+//! key_rows    L2       16 x   64 x     4      4.00
+//! key_tile    L2      256 x   64 x     4     64.00
+//! value_tile  L2      256 x   64 x     4     64.00
+//! s_tile      L2       24 x  256 x     4     24.00
+//! o_acc       L2      384 x   64 x     4     96.00  largest
+//! row_max     L2        1 x  384 x     4      1.50
+//! row_sum     L2        1 x  384 x     4      1.50
+//! rescale     L2        1 x   24 x     4      0.09
+//! columns     L2        1 x  256 x     4      1.00
+//!             L2     total                  352.09 of 1024.00
+//! ```
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
+use std::array;
+use std::cell::RefCell;
+use std::ffi::c_void;
+use std::mem::offset_of;
+use std::ops::Range;
+use std::slice;
+
+/// Width of Q and K rows.
+const HEAD_DIM: usize = 64;
+/// Width of V and O rows.
+const V_HEAD_DIM: usize = 64;
+/// Query rows of a task.
+const BLOCK_Q: usize = 384;
+/// Key rows of a tile.
+const BLOCK_KV: usize = 256;
+/// Query rows of a micro-kernel.
+const ROWS: usize = 6;
+/// Query rows of a task, filled up to whole micro-kernels.
+const Q_ROWS: usize = 384;
+/// Query rows whose scores are kept at once.
+const STRIP: usize = 24;
+/// Most rows that packing keys does not pay for.
+const FEW_ROWS: usize = 8;
+/// Key rows of a packed panel.
+const PANEL: usize = 64;
+/// Width of a query or key row, filled up to whole vectors.
+const K_COLS: usize = 64;
+/// Width of a value row, filled up to whole vectors.
+const V_COLS: usize = 64;
+/// Elements that are worked on side by side.
+const LANES: usize = 16;
+/// Bytes of a line of the cache.
+const CACHE_LINE_BYTES: usize = 64;
+/// Parts of a tile that are read in turn: memory gives more to several streams.
+const STREAMS: usize = 4;
+/// Query rows that are multiplied with one key of each stream.
+const DOT_ROWS: usize = LANES / STREAMS;
+/// Rows that a stream is asked for ahead of its use.
+const AHEAD: i32 = 8;
+/// Pointers of a launch.
+const POINTERS: usize = 8;
+/// What the launch must say for `heads`.
+const HEADS: i64 = 4;
+/// What the launch must say for `kv_heads`.
+const KV_HEADS: i64 = 2;
+/// Score of a unit product.
+const SCALE: f32 = 0.125;
+/// Weight of a masked pair: a zero that no exponential gives.
+const MASKED: f32 = -0.0;
+/// First byte of `q_tile` in the scratch.
+const Q_TILE_OFFSET: usize = 0;
+/// First byte of `key_rows` in the scratch.
+const KEY_ROWS_OFFSET: usize = Q_TILE_OFFSET + Q_ROWS * K_COLS * 4;
+/// First byte of `key_tile` in the scratch.
+const KEY_TILE_OFFSET: usize = KEY_ROWS_OFFSET + LANES * K_COLS * 4;
+/// First byte of `value_tile` in the scratch.
+const VALUE_TILE_OFFSET: usize = KEY_TILE_OFFSET + BLOCK_KV * HEAD_DIM * 4;
+/// First byte of `s_tile` in the scratch.
+const S_TILE_OFFSET: usize = VALUE_TILE_OFFSET + BLOCK_KV * V_COLS * 4;
+/// First byte of `o_acc` in the scratch.
+const O_ACC_OFFSET: usize = S_TILE_OFFSET + STRIP * BLOCK_KV * 4;
+/// First byte of `row_max` in the scratch.
+const ROW_MAX_OFFSET: usize = O_ACC_OFFSET + Q_ROWS * V_COLS * 4;
+/// First byte of `row_sum` in the scratch.
+const ROW_SUM_OFFSET: usize = ROW_MAX_OFFSET + Q_ROWS * 4;
+/// First byte of `rescale` in the scratch.
+const RESCALE_OFFSET: usize = ROW_SUM_OFFSET + Q_ROWS * 4;
+/// First byte of `columns` in the scratch.
+const COLUMNS_OFFSET: usize = RESCALE_OFFSET + STRIP * 4;
+/// Bytes of the scratch of one thread.
+const SCRATCH_BYTES: usize = (COLUMNS_OFFSET + BLOCK_KV * 4).next_multiple_of(64);
+/// Bytes of the second-level cache of a core.
+const L2_BYTES: usize = 1048576;
+
+/// Sizes, strides (in elements) and scalars of one launch, in the layout that the host writes.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct FaLaunch {
+    /// Sequences.
+    pub batch: i64,
+    /// Query heads.
+    pub heads: i64,
+    /// Key/value heads; divides `heads`.
+    pub kv_heads: i64,
+    /// Query rows of the longest sequence.
+    pub q_len: i64,
+    /// Key rows of the longest sequence.
+    pub kv_len: i64,
+    /// Strides of Q by sequence, head, row and column.
+    pub q_stride: [i64; 4],
+    /// Strides of K.
+    pub k_stride: [i64; 4],
+    /// Strides of V.
+    pub v_stride: [i64; 4],
+    /// Strides of O.
+    pub out_stride: [i64; 4],
+    /// Strides of LSE by sequence, head and row.
+    pub lse_stride: [i64; 3],
+    /// Seed of dropout.
+    pub seed: u64,
+    /// Last word of the counter of dropout.
+    pub offset: u32,
+    /// 1 where dropout acts, else 0.
+    pub training: u32,
+    /// Strides of `gain`, outermost first; 0 broadcasts.
+    pub gain_stride: [i64; 4],
+}
+
+const _: () = {
+    assert!(size_of::<FaLaunch>() == 240);
+    assert!(offset_of!(FaLaunch, batch) == 0);
+    assert!(offset_of!(FaLaunch, heads) == 8);
+    assert!(offset_of!(FaLaunch, kv_heads) == 16);
+    assert!(offset_of!(FaLaunch, q_len) == 24);
+    assert!(offset_of!(FaLaunch, kv_len) == 32);
+    assert!(offset_of!(FaLaunch, q_stride) == 40);
+    assert!(offset_of!(FaLaunch, k_stride) == 72);
+    assert!(offset_of!(FaLaunch, v_stride) == 104);
+    assert!(offset_of!(FaLaunch, out_stride) == 136);
+    assert!(offset_of!(FaLaunch, lse_stride) == 168);
+    assert!(offset_of!(FaLaunch, seed) == 192);
+    assert!(offset_of!(FaLaunch, offset) == 200);
+    assert!(offset_of!(FaLaunch, training) == 204);
+    assert!(offset_of!(FaLaunch, gain_stride) == 208);
+};
+
+/// An element as it lies in memory.
+trait Element: Copy {
+    /// What expressions and products see.
+    type Value: Copy;
+
+    /// Its value.
+    fn value(self) -> Self::Value;
+
+    /// Values of neighbouring elements, by the best means of the level.
+    #[inline(always)]
+    fn widen<L: Level>(elements: &[Self], values: &mut [Self::Value]) {
+        for (value, element) in values.iter_mut().zip(elements) {
+            *value = element.value();
+        }
+    }
+}
+
+/// An IEEE half.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Fp16(u16);
+
+impl Element for Fp16 {
+    type Value = f32;
+
+    #[inline(always)]
+    fn value(self) -> f32 {
+        let bits = u32::from(self.0);
+        // With exponent and mantissa in place the exponent is too small by 112; this product is exact.
+        let magnitude = f32::from_bits((bits & 0x7fff) << 13) * f32::from_bits(0x7780_0000);
+        let special = if magnitude >= 65536.0 { 0x7f80_0000 } else { 0 };
+        f32::from_bits((bits & 0x8000) << 16 | special | magnitude.to_bits())
+    }
+
+    #[inline(always)]
+    fn widen<L: Level>(elements: &[Fp16], values: &mut [f32]) {
+        L::widen_halves(elements, values);
+    }
+}
+
+impl Fp16 {
+    /// The nearest half, ties to even.
+    #[inline(always)]
+    fn rounded(value: f32) -> Fp16 {
+        let sign = (value.to_bits() >> 16) & 0x8000;
+        let magnitude = value.to_bits() & 0x7fff_ffff;
+        let odd = (magnitude >> 13) & 1;
+        // The exponent moves from bias 127 to bias 15; a carry out of the mantissa is right as it is.
+        let normal = magnitude.wrapping_add(0xc800_0fff).wrapping_add(odd) >> 13;
+        // One unit in the last place of 0.5 is the smallest half: the sum rounds to it.
+        let tiny = (f32::from_bits(magnitude) + 0.5).to_bits() & 0x007f_ffff;
+        let finite = if magnitude < 0x3880_0000 {
+            tiny
+        } else {
+            normal
+        };
+        let large = if magnitude > 0x7f80_0000 {
+            0x7e00
+        } else {
+            0x7c00
+        };
+        let half = if magnitude < 0x477f_f000 {
+            finite
+        } else {
+            large
+        };
+        Fp16((sign | half) as u16)
+    }
+}
+
+/// A tensor: its elements from the first to the last, and the distance of neighbours on each axis.
+#[derive(Clone, Copy)]
+struct View<'a, T> {
+    elements: &'a [T],
+    stride: [i64; 4],
+}
+
+impl<T: Element> View<'_, T> {
+    /// # Safety
+    /// `start` points to all elements that sizes and strides reach, and nobody writes them during `'a`.
+    unsafe fn new(start: *mut c_void, sizes: [i64; 4], stride: [i64; 4]) -> Self {
+        let elements = match extent(sizes, stride) {
+            0 => &[],
+            // SAFETY: the caller vouches for the elements.
+            elems => unsafe { slice::from_raw_parts(start.cast_const().cast(), elems) },
+        };
+        View { elements, stride }
+    }
+
+    /// The same tensor from a row on; `axis` counts rows.
+    fn starting_at(&self, axis: usize, row: usize) -> Self {
+        let start = (row * self.stride[axis] as usize).min(self.elements.len());
+        View {
+            elements: &self.elements[start..],
+            stride: self.stride,
+        }
+    }
+
+    /// Where the element lies that has this index on the first axes and 0 on the others.
+    #[inline(always)]
+    fn offset<const RANK: usize>(&self, index: [i32; RANK]) -> usize {
+        let distances = index.iter().zip(&self.stride);
+        let offset: i64 = distances
+            .map(|(index, stride)| i64::from(*index) * stride)
+            .sum();
+        offset as usize
+    }
+
+    /// Reads a row of the last axis, from its start on.
+    #[inline(always)]
+    fn read_row<L: Level>(&self, index: [i32; 3], row: &mut [T::Value]) {
+        if self.stride[3] == 1 {
+            let start = self.offset(index);
+            T::widen::<L>(&self.elements[start..start + row.len()], row);
+        } else {
+            self.read_run(index, 3, row);
+        }
+    }
+
+    /// Asks for a row of the last axis ahead of its use. Where it is no row of the tensor, nothing happens.
+    #[inline(always)]
+    fn prefetch_row<L: Level>(&self, index: [i32; 3], elems: usize) {
+        let start = self.elements.as_ptr().wrapping_add(self.offset(index));
+        for place in (0..elems).step_by(CACHE_LINE_BYTES / size_of::<T>()) {
+            L::prefetch(start.wrapping_add(place).cast());
+        }
+    }
+
+    /// Reads neighbours on one axis, from an index on.
+    #[inline(always)]
+    fn read_run<const RANK: usize>(&self, index: [i32; RANK], axis: usize, run: &mut [T::Value]) {
+        let elements = &self.elements[self.offset(index)..];
+        match self.stride[axis] as usize {
+            1 => {
+                let elements = &elements[..run.len()];
+                for (value, element) in run.iter_mut().zip(elements) {
+                    *value = element.value();
+                }
+            }
+            stride => {
+                for (place, value) in run.iter_mut().enumerate() {
+                    *value = elements[place * stride].value();
+                }
+            }
+        }
+    }
+}
+
+/// Memory that the tasks of a launch write, each element by one task.
+struct Output<T> {
+    start: *mut T,
+    elems: usize,
+    stride: [i64; 4],
+}
+
+impl<T> Output<T> {
+    /// # Safety
+    /// `start` points to all elements that sizes and strides reach; only tasks of this launch touch them.
+    unsafe fn new(start: *mut c_void, sizes: [i64; 4], stride: [i64; 4]) -> Self {
+        Output {
+            start: start.cast(),
+            elems: extent(sizes, stride),
+            stride,
+        }
+    }
+
+    /// The same tensor from a row on.
+    fn starting_at(&self, row: usize) -> Self {
+        let start = (row * self.stride[2] as usize).min(self.elems);
+        Output {
+            // SAFETY: the start lies inside the tensor, or one past its end.
+            start: unsafe { self.start.add(start) },
+            elems: self.elems - start,
+            stride: self.stride,
+        }
+    }
+
+    /// Stores a row of the last axis; it has an element.
+    #[inline(always)]
+    fn store_row(&self, index: [i64; 3], row: impl ExactSizeIterator<Item = T>) {
+        let distances = index.iter().zip(&self.stride);
+        let start: i64 = distances.map(|(index, stride)| index * stride).sum();
+        let (start, stride) = (start as usize, self.stride[3] as usize);
+        let last = start + (row.len() - 1) * stride;
+        assert!(last < self.elems, "an output row leaves its tensor");
+        // SAFETY: the row lies inside the tensor.
+        let start = unsafe { self.start.add(start) };
+        // A distance known to be 1 lets the compiler store whole vectors.
+        let stride = if stride == 1 { 1 } else { stride };
+        for (place, value) in row.enumerate() {
+            // SAFETY: no other task writes this element, which lies no further than the last.
+            unsafe { start.add(place * stride).write(value) }
+        }
+    }
+}
+
+/// Elements from the first to the last of a tensor; 0 where it has none.
+fn extent(sizes: [i64; 4], stride: [i64; 4]) -> usize {
+    if sizes.contains(&0) {
+        return 0;
+    }
+    let distances = sizes.iter().zip(&stride);
+    let last: i64 = distances.map(|(size, stride)| (size - 1) * stride).sum();
+    last as usize + 1
+}
+
+/// A launch as safe values.
+struct Problem<'a> {
+    launch: &'a FaLaunch,
+    q: View<'a, Fp16>,
+    k: View<'a, Fp16>,
+    v: View<'a, Fp16>,
+    out: Output<Fp16>,
+    lse: Option<Output<f32>>,
+    /// First query row of each sequence, and the total.
+    cu_q: &'a [i32],
+    /// First key row of each sequence, and the total.
+    cu_kv: &'a [i32],
+    gain: View<'a, Fp16>,
+}
+
+impl<'a> Problem<'a> {
+    /// # Safety
+    /// As for [`fa_packed_forward`].
+    unsafe fn new(launch: &'a FaLaunch, pointers: &[*mut c_void; POINTERS]) -> Self {
+        let FaLaunch {
+            batch,
+            heads,
+            kv_heads,
+            ..
+        } = *launch;
+        let sequences = batch as usize;
+        // SAFETY: the caller vouches for one prefix sum more than there are sequences.
+        let (cu_q, cu_kv): (&[i32], &[i32]) = unsafe {
+            (
+                slice::from_raw_parts(pointers[5].cast_const().cast(), sequences + 1),
+                slice::from_raw_parts(pointers[6].cast_const().cast(), sequences + 1),
+            )
+        };
+        let (q_rows, kv_rows) = (i64::from(cu_q[sequences]), i64::from(cu_kv[sequences]));
+        let q_sizes = [1, heads, q_rows, HEAD_DIM as i64];
+        let k_sizes = [1, kv_heads, kv_rows, HEAD_DIM as i64];
+        let v_sizes = [1, kv_heads, kv_rows, V_HEAD_DIM as i64];
+        let out_sizes = [1, heads, q_rows, V_HEAD_DIM as i64];
+        let lse_sizes = [1, heads, q_rows, 1];
+        let [lse_b, lse_h, lse_s] = launch.lse_stride;
+        let lse_stride = [lse_b, lse_h, lse_s, 0];
+        // SAFETY: the caller vouches for every tensor of the launch.
+        unsafe {
+            Problem {
+                launch,
+                q: View::new(pointers[0], q_sizes, launch.q_stride),
+                k: View::new(pointers[1], k_sizes, launch.k_stride),
+                v: View::new(pointers[2], v_sizes, launch.v_stride),
+                out: Output::new(pointers[3], out_sizes, launch.out_stride),
+                lse: (!pointers[4].is_null())
+                    .then(|| Output::new(pointers[4], lse_sizes, lse_stride)),
+                cu_q,
+                cu_kv,
+                gain: View::new(pointers[7], [1, kv_rows, 1, 1], launch.gain_stride),
+            }
+        }
+    }
+
+    /// The block of one sequence, with its own lengths; `None` where one is longer than the longest.
+    fn launch_of(&self, sequence: usize) -> Option<FaLaunch> {
+        let length = |rows: &[i32]| i64::from(rows[sequence + 1]) - i64::from(rows[sequence]);
+        let (q_len, kv_len) = (length(self.cu_q), length(self.cu_kv));
+        let longest = self.launch;
+        let fits = (0..=longest.q_len).contains(&q_len) && (0..=longest.kv_len).contains(&kv_len);
+        fits.then_some(FaLaunch {
+            q_len,
+            kv_len,
+            ..*longest
+        })
+    }
+
+    /// The rows of one sequence alone.
+    fn sequence<'s>(&'s self, launch: &'s FaLaunch, sequence: usize) -> Problem<'s> {
+        let first_q = self.cu_q[sequence] as usize;
+        let first_kv = self.cu_kv[sequence] as usize;
+        Problem {
+            launch,
+            q: self.q.starting_at(2, first_q),
+            k: self.k.starting_at(2, first_kv),
+            v: self.v.starting_at(2, first_kv),
+            out: self.out.starting_at(first_q),
+            lse: self.lse.as_ref().map(|lse| lse.starting_at(first_q)),
+            cu_q: self.cu_q,
+            cu_kv: self.cu_kv,
+            gain: self.gain.starting_at(1, first_kv),
+        }
+    }
+}
+
+/// Neighbouring elements that are worked on side by side.
+type Lanes = [f32; LANES];
+/// Up to `PANEL` keys, column by column.
+type KeyPanel = [Lanes; HEAD_DIM * PANEL / LANES];
+/// Values of a tile, in the order of the level.
+type ValueTile = [Lanes; BLOCK_KV * V_COLS / LANES];
+
+/// Buffers of one thread, in the order of the budget.
+#[repr(C, align(64))]
+struct Scratch {
+    /// Query rows of the task.
+    q_tile: [[f32; K_COLS]; Q_ROWS],
+    /// Key rows, as they come.
+    key_rows: [[f32; K_COLS]; LANES],
+    /// Keys of a tile, column by column.
+    key_tile: [KeyPanel; BLOCK_KV / PANEL],
+    /// Values of a tile.
+    value_tile: ValueTile,
+    /// Scores of a strip, then their weights.
+    s_tile: [[f32; BLOCK_KV]; STRIP],
+    /// Output sums, not yet divided.
+    o_acc: [[f32; V_COLS]; Q_ROWS],
+    /// Running maximum of each row.
+    row_max: [f32; Q_ROWS],
+    /// Running sum of each row.
+    row_sum: [f32; Q_ROWS],
+    /// Factor for older sums of each row of a strip.
+    rescale: [f32; STRIP],
+    /// Values per key of a tile.
+    columns: Columns,
+}
+
+const _: () = {
+    assert!(offset_of!(Scratch, q_tile) == Q_TILE_OFFSET);
+    assert!(offset_of!(Scratch, key_rows) == KEY_ROWS_OFFSET);
+    assert!(offset_of!(Scratch, key_tile) == KEY_TILE_OFFSET);
+    assert!(offset_of!(Scratch, value_tile) == VALUE_TILE_OFFSET);
+    assert!(offset_of!(Scratch, s_tile) == S_TILE_OFFSET);
+    assert!(offset_of!(Scratch, o_acc) == O_ACC_OFFSET);
+    assert!(offset_of!(Scratch, row_max) == ROW_MAX_OFFSET);
+    assert!(offset_of!(Scratch, row_sum) == ROW_SUM_OFFSET);
+    assert!(offset_of!(Scratch, rescale) == RESCALE_OFFSET);
+    assert!(offset_of!(Scratch, columns) == COLUMNS_OFFSET);
+    assert!(size_of::<Scratch>() == SCRATCH_BYTES);
+    assert!(SCRATCH_BYTES <= L2_BYTES, "L2 budget exceeded");
+};
+
+thread_local! {
+    /// Buffers are kept between launches.
+    static SCRATCH: RefCell<Box<Scratch>> = RefCell::new(Scratch::new());
+}
+
+impl Scratch {
+    /// Zeroed buffers on the heap.
+    fn new() -> Box<Scratch> {
+        // SAFETY: every buffer holds numbers or bools, for which zero bytes are a value.
+        unsafe { Box::new_zeroed().assume_init() }
+    }
+}
+
+/// Query rows of one block of one head.
+#[derive(Clone, Copy)]
+struct Task<'a> {
+    problem: &'a Problem<'a>,
+    b: i32,
+    h: i32,
+    kv_h: i32,
+    first_row: i32,
+    rows: usize,
+    q_len: i32,
+    kv_len: i32,
+    q_shift: i32,
+}
+
+/// Blocks of query rows of a sequence.
+fn blocks_of(q_len: i64) -> i64 {
+    q_len.div_euclid(BLOCK_Q as i64) + i64::from(q_len % BLOCK_Q as i64 != 0)
+}
+
+impl<'a> Task<'a> {
+    /// The task with this number; tasks go by sequence, then head, then block of query rows, the last block
+    /// first: below a diagonal it has the most keys.
+    fn new(problem: &'a Problem<'a>, number: i64) -> Self {
+        let launch = problem.launch;
+        let blocks = launch.q_len.div_euclid(BLOCK_Q as i64) + 1;
+        let blocks = blocks - i64::from(launch.q_len % BLOCK_Q as i64 == 0);
+        let (plane, block) = (number / blocks, blocks - 1 - number % blocks);
+        let (b, h) = (plane / launch.heads, plane % launch.heads);
+        // Blocks share the rows evenly, in whole groups.
+        let share = (launch.q_len as usize).div_ceil(blocks as usize);
+        let share = share.next_multiple_of(ROWS).min(BLOCK_Q) as i64;
+        let first_row = block * share;
+        Task {
+            problem,
+            b: b as i32,
+            h: h as i32,
+            kv_h: (h / (launch.heads / launch.kv_heads)) as i32,
+            first_row: first_row as i32,
+            rows: (launch.q_len - first_row).min(share) as usize,
+            q_len: launch.q_len as i32,
+            kv_len: launch.kv_len as i32,
+            q_shift: (launch.kv_len - launch.q_len) as i32,
+        }
+    }
+
+    /// The group of rows that starts with this row of the task; beyond the last row it is empty.
+    fn group(&self, first: usize) -> Self {
+        Task {
+            first_row: self.first_row + first as i32,
+            rows: ROWS.min(self.rows.saturating_sub(first)),
+            ..*self
+        }
+    }
+
+    /// The same rows of a later head.
+    fn head(&self, further: usize) -> Self {
+        Task {
+            h: self.h + further as i32,
+            ..*self
+        }
+    }
+
+    /// Heads that share keys and few rows are computed by the task of the first of them: their number, or 0
+    /// for the tasks of the others.
+    fn led_heads(&self) -> usize {
+        let launch = self.problem.launch;
+        let group = (launch.heads / launch.kv_heads) as usize;
+        let share = (FEW_ROWS / launch.q_len as usize).min(group);
+        let place = self.h as usize % group;
+        if place.is_multiple_of(share) {
+            share.min(group - place)
+        } else {
+            0
+        }
+    }
+}
+
+/// Key and value rows of one step.
+#[derive(Clone, Copy)]
+struct KeyTile {
+    first: i32,
+    cols: usize,
+    /// Whether all values are finite.
+    finite: bool,
+    full: bool,
+}
+
+impl KeyTile {
+    /// The tile that starts with a key, of those before `end`.
+    fn new(first: i32, end: i32) -> Self {
+        KeyTile {
+            first,
+            cols: (end - first).min(BLOCK_KV as i32) as usize,
+            finite: true,
+            full: false,
+        }
+    }
+}
+
+/// What scores and masks need of each key of a tile, whatever the query.
+#[repr(C)]
+struct Columns {
+    gain: [f32; BLOCK_KV],
+}
+
+/// Sum of all lanes, as a tree.
+#[inline(always)]
+fn total(lanes: [f32; LANES]) -> f32 {
+    let eight: [f32; 8] = array::from_fn(|lane| lanes[lane] + lanes[lane + 8]);
+    let four: [f32; 4] = array::from_fn(|lane| eight[lane] + eight[lane + 4]);
+    (four[0] + four[2]) + (four[1] + four[3])
+}
+
+/// The largest number of some lanes; NaN is passed over.
+#[inline(always)]
+fn largest<L: Level>(scores: &[Lanes]) -> f32 {
+    // Several at once, since each waits for the one before.
+    let mut maxima = [L::splat(f32::NEG_INFINITY); 4];
+    let (groups, rest) = scores.as_chunks::<4>();
+    for group in groups {
+        for (max, scores) in maxima.iter_mut().zip(group) {
+            *max = L::larger(L::load(scores), *max);
+        }
+    }
+    for scores in rest {
+        maxima[0] = L::larger(L::load(scores), maxima[0]);
+    }
+    let [first, second, third, fourth] = maxima;
+    let larger = L::larger(L::larger(first, second), L::larger(third, fourth));
+    let mut lanes = [0.0; LANES];
+    L::store(larger, &mut lanes);
+    let larger = |a: f32, b: f32| if a > b { a } else { b };
+    let eight: [f32; 8] = array::from_fn(|lane| larger(lanes[lane], lanes[lane + 8]));
+    let four: [f32; 4] = array::from_fn(|lane| larger(eight[lane], eight[lane + 4]));
+    larger(larger(four[0], four[2]), larger(four[1], four[3]))
+}
+
+/// 1.5 * 2^23 + 127: adding it leaves the nearest integer in the low bits of the mantissa, biased as an exponent.
+const ROUNDING: f32 = 12_583_039.0;
+
+/// ln 2 in two parts; the first has so few bits that its product with an exponent is exact.
+const LN_2_HIGH: f32 = 0.693_359_4;
+const LN_2_LOW: f32 = -2.121_944_4e-4;
+
+/// e^r, and the integer n (as `ROUNDING + n`), where x = n ln 2 + r. The polynomial is the best of its degree
+/// that starts with 1 + r.
+#[inline(always)]
+fn exp_parts<L: Level>(x: f32) -> (f32, f32) {
+    let shifted = L::fused(x, std::f32::consts::LOG2_E, ROUNDING);
+    let n = shifted - ROUNDING;
+    let r = L::fused(n, -LN_2_LOW, L::fused(n, -LN_2_HIGH, x));
+    let mut sum = L::fused(1.381_454e-3, r, 8.368_745e-3);
+    sum = L::fused(sum, r, 4.166_839e-2);
+    sum = L::fused(sum, r, 1.666_652_2e-1);
+    sum = L::fused(sum, r, 4.999_999_4e-1);
+    sum = L::fused(sum, r, 1.0);
+    (L::fused(sum, r, 1.0), shifted)
+}
+
+/// e^x for x <= 0, within 2 ulp; results below the smallest normal number are 0. NaN stays NaN.
+#[inline(always)]
+fn exp_of_negative<L: Level>(x: f32) -> f32 {
+    let (mantissa, shifted) = exp_parts::<L>(x);
+    let result = mantissa * f32::from_bits(shifted.to_bits() << 23);
+    if x < -87.336_54 { 0.0 } else { result }
+}
+
+/// An instruction-set level: its arithmetic, its micro-kernels and the order in which they want keys and values.
+trait Level {
+    /// `LANES` numbers, in registers where the level has them.
+    type Vector: Copy;
+
+    /// a * b + c, rounded once where the level can.
+    fn fused(a: f32, b: f32, c: f32) -> f32;
+
+    /// The same for each lane.
+    fn fused_lanes(a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
+
+    /// The larger of both in each lane; where `a` is NaN, `b`.
+    fn larger(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+
+    /// One number in all lanes.
+    fn splat(value: f32) -> Self::Vector;
+
+    /// Lanes from memory.
+    fn load(lanes: &Lanes) -> Self::Vector;
+
+    /// Lanes to memory.
+    fn store(vector: Self::Vector, lanes: &mut Lanes);
+
+    /// Asks for a line of the cache; any address is harmless.
+    fn prefetch(address: *const i8);
+
+    /// Rows to columns.
+    fn transpose(rows: [Self::Vector; LANES]) -> [Self::Vector; LANES];
+
+    /// Elements of Q, K and V as single precision; both slices have one length.
+    #[inline(always)]
+    fn widen_halves(halves: &[Fp16], values: &mut [f32]) {
+        for (value, half) in values.iter_mut().zip(halves) {
+            *value = half.value();
+        }
+    }
+
+    /// Packs key rows as vector number `vector` of all columns of a panel.
+    fn pack_columns(rows: &[[f32; K_COLS]; LANES], vector: usize, panel: &mut KeyPanel);
+
+    /// Where a vector of a value row lies in a tile of values.
+    fn value_place(key: usize, vector: usize) -> usize;
+
+    /// S = Q K^T of a group of rows with one panel of keys, from a column of the tile on.
+    fn score_block(
+        queries: &[[f32; K_COLS]; ROWS],
+        panel: &KeyPanel,
+        column: usize,
+        scores: &mut [[f32; BLOCK_KV]; ROWS],
+    );
+
+    /// O = O * rescale + P V of a group of rows with some keys of a tile.
+    fn value_block(
+        weights: &[[f32; BLOCK_KV]; ROWS],
+        keys: &Range<usize>,
+        values: &ValueTile,
+        rescale: &[f32; ROWS],
+        outputs: &mut [[f32; V_COLS]; ROWS],
+    );
+}
+
+/// x86-64 with AVX-512.
+#[cfg(target_arch = "x86_64")]
+struct Avx512;
+
+#[cfg(target_arch = "x86_64")]
+impl Level for Avx512 {
+    type Vector = __m512;
+
+    #[inline(always)]
+    fn fused(a: f32, b: f32, c: f32) -> f32 {
+        a.mul_add(b, c)
+    }
+
+    #[inline(always)]
+    fn fused_lanes(a: __m512, b: __m512, c: __m512) -> __m512 {
+        // SAFETY: this level runs where its features were detected.
+        unsafe { _mm512_fmadd_ps(a, b, c) }
+    }
+
+    #[inline(always)]
+    fn larger(a: __m512, b: __m512) -> __m512 {
+        // SAFETY: as above.
+        unsafe { _mm512_max_ps(a, b) }
+    }
+
+    #[inline(always)]
+    fn splat(value: f32) -> __m512 {
+        // SAFETY: as above.
+        unsafe { _mm512_set1_ps(value) }
+    }
+
+    #[inline(always)]
+    fn load(lanes: &Lanes) -> __m512 {
+        // SAFETY: as above; the lanes fill a register.
+        unsafe { _mm512_loadu_ps(lanes.as_ptr()) }
+    }
+
+    #[inline(always)]
+    fn store(vector: __m512, lanes: &mut Lanes) {
+        // SAFETY: as above; the lanes fill a register.
+        unsafe { _mm512_storeu_ps(lanes.as_mut_ptr(), vector) }
+    }
+
+    #[inline(always)]
+    fn prefetch(address: *const i8) {
+        // SAFETY: a prefetch reads nothing that a program could see.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address) }
+    }
+
+    #[inline(always)]
+    fn transpose(rows: [__m512; LANES]) -> [__m512; LANES] {
+        let (mut pairs, mut fours, mut eights, mut columns) = (rows, rows, rows, rows);
+        // SAFETY: as above.
+        unsafe {
+            for i in (0..LANES).step_by(2) {
+                pairs[i] = _mm512_unpacklo_ps(rows[i], rows[i + 1]);
+                pairs[i + 1] = _mm512_unpackhi_ps(rows[i], rows[i + 1]);
+            }
+            for i in (0..LANES).step_by(4) {
+                for half in 0..2 {
+                    let low = _mm512_castps_pd(pairs[i + half]);
+                    let high = _mm512_castps_pd(pairs[i + half + 2]);
+                    fours[i + half * 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(low, high));
+                    fours[i + half * 2 + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(low, high));
+                }
+            }
+            // Each quarter of `fours[4 * g + c]` is a column of four rows; even and odd quarters part twice.
+            for i in [0, 1, 2, 3, 8, 9, 10, 11] {
+                eights[i] = _mm512_shuffle_f32x4::<0x88>(fours[i], fours[i + 4]);
+                eights[i + 4] = _mm512_shuffle_f32x4::<0xdd>(fours[i], fours[i + 4]);
+            }
+            for i in 0..8 {
+                columns[i] = _mm512_shuffle_f32x4::<0x88>(eights[i], eights[i + 8]);
+                columns[i + 8] = _mm512_shuffle_f32x4::<0xdd>(eights[i], eights[i + 8]);
+            }
+        }
+        columns
+    }
+
+    #[inline(always)]
+    fn widen_halves(halves: &[Fp16], values: &mut [f32]) {
+        let (half_groups, half_rest) = halves.as_chunks::<16>();
+        let (groups, rest) = values.as_chunks_mut::<16>();
+        for (halves, values) in half_groups.iter().zip(groups) {
+            // SAFETY: this level runs where its features were detected; both groups fill a register.
+            unsafe {
+                let halves = _mm256_loadu_si256(halves.as_ptr().cast());
+                let values = values.as_mut_ptr();
+                _mm512_storeu_ps(values, _mm512_cvtph_ps(halves));
+            }
+        }
+        for (value, half) in rest.iter_mut().zip(half_rest) {
+            *value = half.value();
+        }
+    }
+
+    #[inline(always)]
+    fn pack_columns(rows: &[[f32; K_COLS]; LANES], vector: usize, panel: &mut KeyPanel) {
+        pack_columns::<Self, 4>(rows, vector, panel);
+    }
+
+    #[inline(always)]
+    fn value_place(key: usize, vector: usize) -> usize {
+        value_place::<4>(key, vector)
+    }
+
+    #[inline(always)]
+    fn score_block(
+        queries: &[[f32; K_COLS]; ROWS],
+        panel: &KeyPanel,
+        column: usize,
+        scores: &mut [[f32; BLOCK_KV]; ROWS],
+    ) {
+        /// A function of its own has all registers.
+        #[inline(never)]
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+        fn block(
+            queries: &[[f32; K_COLS]; ROWS],
+            panel: &KeyPanel,
+            column: usize,
+            scores: &mut [[f32; BLOCK_KV]; ROWS],
+        ) {
+            score_columns::<Avx512, 4>(queries, panel, column, scores);
+        }
+        // SAFETY: this level runs where its features were detected.
+        unsafe { block(queries, panel, column, scores) }
+    }
+
+    #[inline(always)]
+    fn value_block(
+        weights: &[[f32; BLOCK_KV]; ROWS],
+        keys: &Range<usize>,
+        values: &ValueTile,
+        rescale: &[f32; ROWS],
+        outputs: &mut [[f32; V_COLS]; ROWS],
+    ) {
+        /// A function of its own has all registers.
+        #[inline(never)]
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+        fn block(
+            weights: &[[f32; BLOCK_KV]; ROWS],
+            keys: &Range<usize>,
+            values: &ValueTile,
+            rescale: &[f32; ROWS],
+            outputs: &mut [[f32; V_COLS]; ROWS],
+        ) {
+            value_columns::<Avx512, 4>(weights, keys, values, 0, rescale, outputs);
+        }
+        // SAFETY: this level runs where its features were detected.
+        unsafe { block(weights, keys, values, rescale, outputs) }
+    }
+}
+
+/// x86-64 with AVX2, FMA and F16C.
+#[cfg(target_arch = "x86_64")]
+struct Avx2;
+
+#[cfg(target_arch = "x86_64")]
+impl Level for Avx2 {
+    type Vector = [__m256; 2];
+
+    #[inline(always)]
+    fn fused(a: f32, b: f32, c: f32) -> f32 {
+        a.mul_add(b, c)
+    }
+
+    #[inline(always)]
+    fn fused_lanes(a: [__m256; 2], b: [__m256; 2], c: [__m256; 2]) -> [__m256; 2] {
+        // SAFETY: this level runs where its features were detected.
+        array::from_fn(|half| unsafe { _mm256_fmadd_ps(a[half], b[half], c[half]) })
+    }
+
+    #[inline(always)]
+    fn larger(a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] {
+        // SAFETY: as above.
+        array::from_fn(|half| unsafe { _mm256_max_ps(a[half], b[half]) })
+    }
+
+    #[inline(always)]
+    fn splat(value: f32) -> [__m256; 2] {
+        // SAFETY: as above.
+        [unsafe { _mm256_set1_ps(value) }; 2]
+    }
+
+    #[inline(always)]
+    fn load(lanes: &Lanes) -> [__m256; 2] {
+        let halves = lanes.as_chunks::<8>().0;
+        // SAFETY: as above; eight lanes fill a register.
+        array::from_fn(|half| unsafe { _mm256_loadu_ps(halves[half].as_ptr()) })
+    }
+
+    #[inline(always)]
+    fn store(vector: [__m256; 2], lanes: &mut Lanes) {
+        for (half, vector) in lanes.as_chunks_mut::<8>().0.iter_mut().zip(vector) {
+            // SAFETY: as above; eight lanes fill a register.
+            unsafe { _mm256_storeu_ps(half.as_mut_ptr(), vector) }
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch(address: *const i8) {
+        // SAFETY: a prefetch reads nothing that a program could see.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address) }
+    }
+
+    #[inline(always)]
+    fn transpose(rows: [[__m256; 2]; LANES]) -> [[__m256; 2]; LANES] {
+        let mut columns = rows;
+        for (high_rows, high_columns) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            let block = array::from_fn(|i| rows[high_rows * 8 + i][high_columns]);
+            for (i, column) in transpose_eight(block).into_iter().enumerate() {
+                columns[high_columns * 8 + i][high_rows] = column;
+            }
+        }
+        columns
+    }
+
+    #[inline(always)]
+    fn widen_halves(halves: &[Fp16], values: &mut [f32]) {
+        let (half_groups, half_rest) = halves.as_chunks::<8>();
+        let (groups, rest) = values.as_chunks_mut::<8>();
+        for (halves, values) in half_groups.iter().zip(groups) {
+            // SAFETY: this level runs where its features were detected; both groups fill a register.
+            unsafe {
+                let halves = _mm_loadu_si128(halves.as_ptr().cast());
+                let values = values.as_mut_ptr();
+                _mm256_storeu_ps(values, _mm256_cvtph_ps(halves));
+            }
+        }
+        for (value, half) in rest.iter_mut().zip(half_rest) {
+            *value = half.value();
+        }
+    }
+
+    #[inline(always)]
+    fn pack_columns(rows: &[[f32; K_COLS]; LANES], vector: usize, panel: &mut KeyPanel) {
+        pack_columns::<Self, 1>(rows, vector, panel);
+    }
+
+    #[inline(always)]
+    fn value_place(key: usize, vector: usize) -> usize {
+        value_place::<1>(key, vector)
+    }
+
+    #[inline(always)]
+    fn score_block(
+        queries: &[[f32; K_COLS]; ROWS],
+        panel: &KeyPanel,
+        column: usize,
+        scores: &mut [[f32; BLOCK_KV]; ROWS],
+    ) {
+        /// A function of its own has all registers.
+        #[inline(never)]
+        #[target_feature(enable = "avx2,fma,f16c")]
+        fn block(
+            queries: &[[f32; K_COLS]; ROWS],
+            panel: &KeyPanel,
+            column: usize,
+            scores: &mut [[f32; BLOCK_KV]; ROWS],
+        ) {
+            score_columns::<Avx2, 1>(queries, panel, column, scores);
+        }
+        // SAFETY: this level runs where its features were detected.
+        unsafe { block(queries, panel, column, scores) }
+    }
+
+    #[inline(always)]
+    fn value_block(
+        weights: &[[f32; BLOCK_KV]; ROWS],
+        keys: &Range<usize>,
+        values: &ValueTile,
+        rescale: &[f32; ROWS],
+        outputs: &mut [[f32; V_COLS]; ROWS],
+    ) {
+        /// A function of its own has all registers.
+        #[inline(never)]
+        #[target_feature(enable = "avx2,fma,f16c")]
+        fn block(
+            weights: &[[f32; BLOCK_KV]; ROWS],
+            keys: &Range<usize>,
+            values: &ValueTile,
+            rescale: &[f32; ROWS],
+            outputs: &mut [[f32; V_COLS]; ROWS],
+        ) {
+            for vector in 0..4 {
+                value_columns::<Avx2, 1>(weights, keys, values, vector, rescale, outputs);
+            }
+        }
+        // SAFETY: this level runs where its features were detected.
+        unsafe { block(weights, keys, values, rescale, outputs) }
+    }
+}
+
+/// Any processor; on AArch64 the compiler uses NEON.
+struct Portable;
+
+impl Level for Portable {
+    type Vector = Lanes;
+
+    #[inline(always)]
+    fn fused(a: f32, b: f32, c: f32) -> f32 {
+        if cfg!(any(target_arch = "aarch64", target_feature = "fma")) {
+            a.mul_add(b, c)
+        } else {
+            a * b + c
+        }
+    }
+
+    #[inline(always)]
+    fn fused_lanes(a: Lanes, b: Lanes, c: Lanes) -> Lanes {
+        array::from_fn(|lane| Self::fused(a[lane], b[lane], c[lane]))
+    }
+
+    #[inline(always)]
+    fn larger(a: Lanes, b: Lanes) -> Lanes {
+        array::from_fn(|lane| if a[lane] > b[lane] { a[lane] } else { b[lane] })
+    }
+
+    #[inline(always)]
+    fn splat(value: f32) -> Lanes {
+        [value; LANES]
+    }
+
+    #[inline(always)]
+    fn load(lanes: &Lanes) -> Lanes {
+        *lanes
+    }
+
+    #[inline(always)]
+    fn store(vector: Lanes, lanes: &mut Lanes) {
+        *lanes = vector;
+    }
+
+    #[inline(always)]
+    fn prefetch(_address: *const i8) {}
+
+    #[inline(always)]
+    fn transpose(rows: [Lanes; LANES]) -> [Lanes; LANES] {
+        array::from_fn(|column| array::from_fn(|row| rows[row][column]))
+    }
+
+    #[inline(always)]
+    fn pack_columns(rows: &[[f32; K_COLS]; LANES], vector: usize, panel: &mut KeyPanel) {
+        pack_columns::<Self, 1>(rows, vector, panel);
+    }
+
+    #[inline(always)]
+    fn value_place(key: usize, vector: usize) -> usize {
+        value_place::<1>(key, vector)
+    }
+
+    fn score_block(
+        queries: &[[f32; K_COLS]; ROWS],
+        panel: &KeyPanel,
+        column: usize,
+        scores: &mut [[f32; BLOCK_KV]; ROWS],
+    ) {
+        score_columns::<Self, 1>(queries, panel, column, scores);
+    }
+
+    fn value_block(
+        weights: &[[f32; BLOCK_KV]; ROWS],
+        keys: &Range<usize>,
+        values: &ValueTile,
+        rescale: &[f32; ROWS],
+        outputs: &mut [[f32; V_COLS]; ROWS],
+    ) {
+        for vector in 0..V_COLS / LANES {
+            value_columns::<Self, 1>(weights, keys, values, vector, rescale, outputs);
+        }
+    }
+}
+
+/// Columns of an 8 x 8 block.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn transpose_eight(rows: [__m256; 8]) -> [__m256; 8] {
+    let (mut pairs, mut fours, mut columns) = (rows, rows, rows);
+    // SAFETY: only the level with AVX2 calls this.
+    unsafe {
+        for i in (0..8).step_by(2) {
+            pairs[i] = _mm256_unpacklo_ps(rows[i], rows[i + 1]);
+            pairs[i + 1] = _mm256_unpackhi_ps(rows[i], rows[i + 1]);
+        }
+        for i in [0, 1, 4, 5] {
+            let (low, high) = (_mm256_castps_pd(pairs[i]), _mm256_castps_pd(pairs[i + 2]));
+            // Rows 0 and 1 of a pair hold columns 0 to 1 and 2 to 3.
+            let at = i / 4 * 4 + i % 4 * 2;
+            fours[at] = _mm256_castpd_ps(_mm256_unpacklo_pd(low, high));
+            fours[at + 1] = _mm256_castpd_ps(_mm256_unpackhi_pd(low, high));
+        }
+        for i in 0..4 {
+            columns[i] = _mm256_permute2f128_ps::<0x20>(fours[i], fours[i + 4]);
+            columns[i + 4] = _mm256_permute2f128_ps::<0x31>(fours[i], fours[i + 4]);
+        }
+    }
+    columns
+}
+
+/// [`Level::pack_columns`] for micro-kernels that take `V` vectors of columns at once.
+#[inline(always)]
+fn pack_columns<L: Level, const V: usize>(
+    rows: &[[f32; K_COLS]; LANES],
+    vector: usize,
+    panel: &mut KeyPanel,
+) {
+    let first = vector / V * V * HEAD_DIM + vector % V;
+    let places = panel[first..].iter_mut().step_by(V);
+    let mut places = places.take(HEAD_DIM);
+    for part in 0..K_COLS / LANES {
+        let rows = array::from_fn(|row| L::load(&rows[row].as_chunks().0[part]));
+        for (column, place) in L::transpose(rows).into_iter().zip(&mut places) {
+            L::store(column, place);
+        }
+    }
+}
+
+/// [`Level::value_place`] for micro-kernels that take `V` vectors of columns at once.
+#[inline(always)]
+fn value_place<const V: usize>(key: usize, vector: usize) -> usize {
+    vector / V * V * BLOCK_KV + key * V + vector % V
+}
+
+/// [`Level::score_block`] with sums of `ROWS` rows and `V` vectors in registers.
+#[inline(always)]
+fn score_columns<L: Level, const V: usize>(
+    queries: &[[f32; K_COLS]; ROWS],
+    panel: &KeyPanel,
+    column: usize,
+    scores: &mut [[f32; BLOCK_KV]; ROWS],
+) {
+    let groups = panel.as_chunks::<V>().0.as_chunks::<HEAD_DIM>().0;
+    for (group, keys) in groups.iter().enumerate() {
+        let mut sums = [[L::splat(0.0); V]; ROWS];
+        for (d, keys) in keys.iter().enumerate() {
+            let keys: [L::Vector; V] = array::from_fn(|vector| L::load(&keys[vector]));
+            for (query, sums) in queries.iter().zip(&mut sums) {
+                let query = L::splat(query[d]);
+                for (sum, keys) in sums.iter_mut().zip(keys) {
+                    *sum = L::fused_lanes(query, keys, *sum);
+                }
+            }
+        }
+        let vector = column / LANES + group * V;
+        for (scores, sums) in scores.iter_mut().zip(sums) {
+            let places = &mut scores.as_chunks_mut().0[vector..vector + V];
+            for (place, sum) in places.iter_mut().zip(sums) {
+                L::store(sum, place);
+            }
+        }
+    }
+}
+
+/// [`Level::value_block`] for `V` vectors of columns, their sums in registers.
+#[inline(always)]
+fn value_columns<L: Level, const V: usize>(
+    weights: &[[f32; BLOCK_KV]; ROWS],
+    keys: &Range<usize>,
+    values: &ValueTile,
+    vector: usize,
+    rescale: &[f32; ROWS],
+    outputs: &mut [[f32; V_COLS]; ROWS],
+) {
+    let values = values[vector * BLOCK_KV..].as_chunks::<V>().0;
+    let values = values.first_chunk::<BLOCK_KV>().expect("one per key");
+    let mut sums = [[L::splat(0.0); V]; ROWS];
+    for ((sums, outputs), rescale) in sums.iter_mut().zip(&*outputs).zip(rescale) {
+        let outputs = &outputs.as_chunks().0[vector..vector + V];
+        for (sum, output) in sums.iter_mut().zip(outputs) {
+            *sum = L::fused_lanes(L::load(output), L::splat(*rescale), *sum);
+        }
+    }
+    for key in keys.start..keys.end.min(BLOCK_KV) {
+        let values: [L::Vector; V] = array::from_fn(|vector| L::load(&values[key][vector]));
+        for (weights, sums) in weights.iter().zip(&mut sums) {
+            let weight = L::splat(weights[key]);
+            for (sum, values) in sums.iter_mut().zip(values) {
+                *sum = L::fused_lanes(weight, values, *sum);
+            }
+        }
+    }
+    for (outputs, sums) in outputs.iter_mut().zip(sums) {
+        let outputs = &mut outputs.as_chunks_mut().0[vector..vector + V];
+        for (output, sum) in outputs.iter_mut().zip(sums) {
+            L::store(sum, output);
+        }
+    }
+}
+
+/// Loads the query rows of a task, multiplied by the scale; rows that fill up the last group are 0.
+#[inline(always)]
+fn load_query<L: Level>(task: &Task, first: usize, scratch: &mut Scratch) {
+    let q_tile = &mut scratch.q_tile[first..first + task.rows.next_multiple_of(ROWS)];
+    let (rows, padding) = q_tile.split_at_mut(task.rows);
+    for (q_idx, query) in (task.first_row..).zip(rows) {
+        let q = &task.problem.q;
+        q.read_row::<L>([task.b, task.h, q_idx], &mut query[..HEAD_DIM]);
+        for value in query {
+            *value *= SCALE;
+        }
+    }
+    padding.as_flattened_mut().fill(0.0);
+}
+
+/// Sets the rows of a task, which lie at `first` in the buffers, to the state before the first key.
+#[inline(always)]
+fn start_rows(task: &Task, first: usize, scratch: &mut Scratch) {
+    let rows = first..first + task.rows.next_multiple_of(ROWS);
+    scratch.row_max[rows.clone()].fill(f32::NEG_INFINITY);
+    scratch.row_sum[rows.clone()].fill(0.0);
+    scratch.o_acc[rows].as_flattened_mut().fill(0.0);
+}
+
+/// Keys that some row of the task may see.
+#[inline(always)]
+fn key_limits(task: &Task) -> Range<i32> {
+    // end: max(min(kv_len, q_last + (kv_len - q_len) + 1), 0)
+    let q_last = task.first_row + task.rows as i32 - 1;
+    let value_1 = task.kv_len.wrapping_sub(task.q_len);
+    let value_2 = q_last.wrapping_add(value_1);
+    let value_3 = value_2.wrapping_add(1);
+    let value_4 = task.kv_len.min(value_3);
+    0..value_4.max(0)
+}
+
+/// Whether every pair of the tile is attended.
+#[inline(always)]
+fn tile_is_full(task: &Task, tile: &KeyTile) -> bool {
+    // kv_last < q_first + (kv_len - q_len + 1)
+    let kv_last = tile.first + tile.cols as i32 - 1;
+    let value_1 = task.kv_len.wrapping_sub(task.q_len);
+    let value_2 = value_1.wrapping_add(1);
+    let value_3 = task.first_row.wrapping_add(value_2);
+    kv_last < value_3
+}
+
+/// Packs the keys of a tile column by column, in panels; columns without a key are 0.
+#[inline(always)]
+fn pack_keys<L: Level>(task: &Task, tile: &KeyTile, scratch: &mut Scratch) {
+    let Scratch {
+        key_rows, key_tile, ..
+    } = scratch;
+    for first in (0..tile.cols).step_by(LANES) {
+        let count = LANES.min(tile.cols - first);
+        let (keys, padding) = key_rows.split_at_mut(count);
+        for (kv_idx, key) in (tile.first + first as i32..).zip(keys) {
+            let k = &task.problem.k;
+            k.read_row::<L>([task.b, task.kv_h, kv_idx], &mut key[..HEAD_DIM]);
+        }
+        padding.as_flattened_mut().fill(0.0);
+        let panel = &mut key_tile[first / PANEL];
+        L::pack_columns(key_rows, first % PANEL / LANES, panel);
+    }
+}
+
+/// Columns of a tile that some row of a task may see, widened to whole vectors.
+#[inline(always)]
+fn visible_columns(task: &Task, tile: &KeyTile) -> Range<usize> {
+    let keys = key_limits(task);
+    let column = |key: i32| (key - tile.first).clamp(0, tile.cols as i32) as usize;
+    let (first, last) = (column(keys.start), column(keys.end));
+    if task.rows == 0 || first >= last {
+        return 0..0;
+    }
+    first - first % LANES..last.next_multiple_of(LANES)
+}
+
+/// Products of some queries with one key of each stream, query by query.
+#[inline(always)]
+fn dots<L: Level>(queries: &[[f32; K_COLS]; DOT_ROWS], keys: &[[f32; K_COLS]; STREAMS]) -> Lanes {
+    let mut sums = [L::splat(0.0); DOT_ROWS * STREAMS];
+    for part in 0..K_COLS / LANES {
+        for (query, sums) in queries.iter().zip(sums.as_chunks_mut::<STREAMS>().0) {
+            let query = L::load(&query.as_chunks().0[part]);
+            for (sum, key) in sums.iter_mut().zip(keys) {
+                *sum = L::fused_lanes(query, L::load(&key.as_chunks().0[part]), *sum);
+            }
+        }
+    }
+    // The lanes of all sums are added up side by side.
+    let columns = L::transpose(sums);
+    let mut totals = [L::splat(0.0); 4];
+    for columns in columns.as_chunks::<4>().0 {
+        for (total, column) in totals.iter_mut().zip(columns) {
+            *total = L::fused_lanes(*column, L::splat(1.0), *total);
+        }
+    }
+    let [mut first, second, mut third, fourth] = totals;
+    first = L::fused_lanes(second, L::splat(1.0), first);
+    third = L::fused_lanes(fourth, L::splat(1.0), third);
+    let mut products = [0.0; LANES];
+    L::store(L::fused_lanes(third, L::splat(1.0), first), &mut products);
+    products
+}
+
+/// S = Q K^T * scale for one key tile and few rows, for which packing the keys does not pay. The values
+/// of the tile are asked for meanwhile.
+#[inline(always)]
+fn compute_few_scores<L: Level>(task: &Task, tile: &KeyTile, rows: usize, scratch: &mut Scratch) {
+    let Task { b, kv_h, .. } = *task;
+    let (k, v) = (&task.problem.k, &task.problem.v);
+    let share = tile.cols.div_ceil(STREAMS);
+    let keys = scratch.key_rows.first_chunk_mut::<STREAMS>();
+    let keys = keys.expect("there are more rows than streams");
+    for step in 0..share {
+        let columns: [usize; STREAMS] =
+            array::from_fn(|stream| (stream * share + step).min(tile.cols - 1));
+        for (key, column) in keys.iter_mut().zip(columns) {
+            let kv_idx = tile.first + column as i32;
+            k.prefetch_row::<L>([b, kv_h, kv_idx + AHEAD], HEAD_DIM);
+            k.read_row::<L>([b, kv_h, kv_idx], &mut key[..HEAD_DIM]);
+            v.prefetch_row::<L>([b, kv_h, kv_idx], V_HEAD_DIM);
+        }
+        let queries = scratch.q_tile.as_chunks().0;
+        let scores = scratch.s_tile.as_chunks_mut::<DOT_ROWS>().0;
+        for (queries, scores) in queries.iter().zip(scores).take(rows.div_ceil(DOT_ROWS)) {
+            let products = dots::<L>(queries, keys);
+            for (scores, products) in scores.iter_mut().zip(products.as_chunks::<STREAMS>().0) {
+                for (column, product) in columns.iter().zip(products) {
+                    scores[*column] = *product;
+                }
+            }
+        }
+    }
+}
+
+/// O = O * rescale + P V for one key tile and few rows.
+#[inline(always)]
+fn add_few_values<L: Level>(rows: usize, tile: &KeyTile, scratch: &mut Scratch) {
+    let keys = 0..tile.cols.next_multiple_of(LANES);
+    let weights = scratch.s_tile.as_chunks::<ROWS>().0;
+    let rescale = scratch.rescale.as_chunks::<ROWS>().0;
+    let outputs = scratch.o_acc.as_chunks_mut::<ROWS>().0;
+    let groups = weights.iter().zip(rescale).zip(outputs);
+    for ((weights, rescale), outputs) in groups.take(rows.div_ceil(ROWS)) {
+        add_values::<L>(weights, &keys, tile, &scratch.value_tile, rescale, outputs);
+    }
+}
+
+/// S = Q K^T * scale for one key tile and a strip of rows, in the columns that each group of rows sees.
+#[inline(always)]
+fn compute_scores<L: Level>(groups: &[Group], scratch: &mut Scratch) {
+    let queries = scratch.q_tile[groups[0].row..].as_chunks().0;
+    let scores = scratch.s_tile.as_chunks_mut().0;
+    for (place, panel) in scratch.key_tile.iter().enumerate() {
+        let column = place * PANEL;
+        for ((group, queries), scores) in groups.iter().zip(queries).zip(&mut *scores) {
+            if group.columns.start < column + PANEL && column < group.columns.end {
+                L::score_block(queries, panel, column, scores);
+            }
+        }
+    }
+}
+
+/// Computes what masks and scores need of each key of a tile.
+#[inline(always)]
+fn load_columns(task: &Task, tile: &KeyTile, columns: &mut Columns) {
+    let gain = &task.problem.gain;
+    gain.read_run([task.b, tile.first], 1, &mut columns.gain[..tile.cols]);
+}
+
+/// Turns the products of one row of a tile into scores.
+#[inline(always)]
+fn apply_score(columns: &Columns, scores: &mut [f32; BLOCK_KV]) {
+    // s = score * gain[b, kv_idx]
+    for (lane, score) in scores.iter_mut().enumerate() {
+        *score *= columns.gain[lane];
+    }
+}
+
+/// s = -inf for the pairs of one row that the mask leaves out.
+#[inline(always)]
+fn apply_mask(task: &Task, tile: &KeyTile, row: usize, scores: &mut [f32; BLOCK_KV]) {
+    // attend where kv_idx <= q_pos
+    let q_pos = task.first_row + row as i32 + task.q_shift;
+    for (lane, score) in scores.iter_mut().enumerate() {
+        let kv_idx = tile.first + lane as i32;
+        *score = if kv_idx <= q_pos {
+            *score
+        } else {
+            f32::NEG_INFINITY
+        };
+    }
+}
+
+/// Folds the scores of one row into its running maximum and sum and turns them into weights; returns the
+/// factor for what was accumulated before. With `MARK`, the weight of a masked pair is `MASKED`.
+#[inline(always)]
+fn update_softmax<L: Level, const MARK: bool>(
+    scores: &mut [Lanes],
+    row_max: &mut f32,
+    row_sum: &mut f32,
+) -> f32 {
+    let tile_max = row_max.max(largest::<L>(scores));
+    // A fully masked row stays at -inf; shifting it by zero gives exp(-inf) = 0 instead of NaN.
+    let shift = if tile_max == f32::NEG_INFINITY {
+        0.0
+    } else {
+        tile_max
+    };
+    let mut sums = [0.0; LANES];
+    for scores in scores {
+        for (sum, score) in sums.iter_mut().zip(scores) {
+            let weight = exp_of_negative::<L>(*score - shift);
+            // The sign of its zero tells a masked pair from one whose weight is too small.
+            *score = if MARK && *score == f32::NEG_INFINITY {
+                MASKED
+            } else {
+                weight
+            };
+            *sum += weight;
+        }
+    }
+    let rescale = exp_of_negative::<L>(*row_max - shift);
+    *row_max = tile_max;
+    *row_sum = *row_sum * rescale + total(sums);
+    rescale
+}
+
+/// Loads the value rows of a tile; what fills up the last vector of columns or keys is 0. Returns whether all
+/// are finite.
+#[inline(always)]
+fn load_values<L: Level>(task: &Task, tile: &KeyTile, values: &mut ValueTile) -> bool {
+    let mut row = [0.0; V_COLS];
+    // A finite number times 0 is 0, any other is NaN.
+    let mut zeros = L::splat(0.0);
+    let share = tile.cols.div_ceil(LANES) * LANES / STREAMS;
+    for place in 0..share * STREAMS {
+        let key = place % STREAMS * share + place / STREAMS;
+        if key < tile.cols {
+            let index = [task.b, task.kv_h, tile.first + key as i32];
+            let row = &mut row[..V_HEAD_DIM];
+            task.problem.v.read_row::<L>(index, row);
+        } else {
+            row.fill(0.0);
+        }
+        for (vector, lanes) in row.as_chunks::<LANES>().0.iter().enumerate() {
+            zeros = L::fused_lanes(L::load(lanes), L::splat(0.0), zeros);
+            values[L::value_place(key, vector)] = *lanes;
+        }
+    }
+    let mut lanes = [0.0; LANES];
+    L::store(zeros, &mut lanes);
+    total(lanes) == 0.0
+}
+
+/// Asks for keys and values ahead of their use.
+#[inline(always)]
+fn prefetch_rows<L: Level>(task: &Task, kv_indices: Range<i32>) {
+    for kv_idx in kv_indices {
+        let index = [task.b, task.kv_h, kv_idx];
+        task.problem.k.prefetch_row::<L>(index, HEAD_DIM);
+        task.problem.v.prefetch_row::<L>(index, V_HEAD_DIM);
+    }
+}
+
+/// O = O * rescale + P V for one key tile and a strip of rows, over the keys that each group of rows sees.
+#[inline(always)]
+fn accumulate_output<L: Level>(groups: &[Group], tile: &KeyTile, scratch: &mut Scratch) {
+    let weights = scratch.s_tile.as_chunks().0;
+    let rescale = scratch.rescale.as_chunks().0;
+    let outputs = scratch.o_acc[groups[0].row..].as_chunks_mut().0;
+    let rows = weights.iter().zip(rescale).zip(outputs);
+    for (group, ((weights, rescale), outputs)) in groups.iter().zip(rows) {
+        if !group.columns.is_empty() {
+            let (keys, values) = (&group.columns, &scratch.value_tile);
+            add_values::<L>(weights, keys, tile, values, rescale, outputs);
+        }
+    }
+}
+
+/// O = O * rescale + P V for a group of rows.
+#[inline(always)]
+fn add_values<L: Level>(
+    weights: &[[f32; BLOCK_KV]; ROWS],
+    keys: &Range<usize>,
+    tile: &KeyTile,
+    values: &ValueTile,
+    rescale: &[f32; ROWS],
+    outputs: &mut [[f32; V_COLS]; ROWS],
+) {
+    if tile.finite {
+        L::value_block(weights, keys, values, rescale, outputs);
+    } else {
+        add_attended_values::<L>(weights, keys, values, rescale, outputs);
+    }
+}
+
+/// [`Level::value_block`] for values with infinities or NaNs: pairs that are masked do not see them.
+fn add_attended_values<L: Level>(
+    weights: &[[f32; BLOCK_KV]; ROWS],
+    keys: &Range<usize>,
+    values: &ValueTile,
+    rescale: &[f32; ROWS],
+    outputs: &mut [[f32; V_COLS]; ROWS],
+) {
+    for ((weights, rescale), outputs) in weights.iter().zip(rescale).zip(outputs) {
+        for output in outputs.iter_mut() {
+            *output *= *rescale;
+        }
+        for key in keys.clone() {
+            let weight = weights[key];
+            if weight.to_bits() == MASKED.to_bits() {
+                continue;
+            }
+            for (vector, outputs) in outputs.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
+                let values = &values[L::value_place(key, vector)];
+                for (output, value) in outputs.iter_mut().zip(values) {
+                    *output += weight * *value;
+                }
+            }
+        }
+    }
+}
+
+/// out = O / row sum; a row that attends to nothing is 0.
+#[inline(always)]
+fn store_output(task: &Task, first: usize, scratch: &Scratch) {
+    for row in 0..task.rows {
+        let row_sum = scratch.row_sum[first + row];
+        let weight = if row_sum == 0.0 { 0.0 } else { 1.0 / row_sum };
+        let q_idx = i64::from(task.first_row) + row as i64;
+        let index = [i64::from(task.b), i64::from(task.h), q_idx];
+        let output = scratch.o_acc[first + row][..V_HEAD_DIM].iter();
+        let output = output.map(|value| Fp16::rounded(*value * weight));
+        task.problem.out.store_row(index, output);
+    }
+}
+
+/// LSE = m + ln(l), where the launch wants it; -inf for a row that attends to nothing.
+#[inline(always)]
+fn store_lse(task: &Task, first: usize, scratch: &Scratch) {
+    let Some(lse) = &task.problem.lse else {
+        return;
+    };
+    for row in 0..task.rows {
+        let q_idx = i64::from(task.first_row) + row as i64;
+        let index = [i64::from(task.b), i64::from(task.h), q_idx];
+        let value = scratch.row_max[first + row] + scratch.row_sum[first + row].ln();
+        lse.store_row(index, [value].into_iter());
+    }
+}
+
+/// A group of rows within the buffers of a thread.
+struct Group<'a> {
+    task: Task<'a>,
+    /// Its first row among those of the buffers.
+    row: usize,
+    /// Its first row among those of the strip.
+    strip_row: usize,
+    /// Columns of the tile that are worked on.
+    columns: Range<usize>,
+}
+
+/// Turns the products of a group of rows into weights.
+#[inline(always)]
+fn weigh<L: Level>(group: &Group, tile: &KeyTile, scratch: &mut Scratch) {
+    let task = &group.task;
+    let tile = &KeyTile {
+        full: tile_is_full(task, tile),
+        ..*tile
+    };
+    for row in 0..task.rows {
+        let scores = &mut scratch.s_tile[group.strip_row + row];
+        apply_score(&scratch.columns, scores);
+        if !tile.full {
+            apply_mask(task, tile, row, scores);
+        }
+        if tile.cols < group.columns.end {
+            scores[tile.cols..group.columns.end].fill(f32::NEG_INFINITY);
+        }
+        let state = group.row + row;
+        let (row_max, row_sum) = (&mut scratch.row_max[state], &mut scratch.row_sum[state]);
+        let vectors = group.columns.start / LANES..group.columns.end / LANES;
+        let vectors = &mut scores.as_chunks_mut().0[vectors];
+        scratch.rescale[group.strip_row + row] = if tile.finite {
+            update_softmax::<L, false>(vectors, row_max, row_sum)
+        } else {
+            update_softmax::<L, true>(vectors, row_max, row_sum)
+        };
+    }
+}
+
+/// Folds one key tile into a strip of rows, from `first` on.
+#[inline(always)]
+fn fold_strip<L: Level>(task: &Task, tile: &KeyTile, first: usize, scratch: &mut Scratch) {
+    let groups: [Group; STRIP / ROWS] = array::from_fn(|group| {
+        let row = first + group * ROWS;
+        let task = task.group(row);
+        let columns = visible_columns(&task, tile);
+        Group {
+            task,
+            row,
+            strip_row: group * ROWS,
+            columns,
+        }
+    });
+    compute_scores::<L>(&groups, scratch);
+    for group in &groups {
+        if !group.columns.is_empty() {
+            weigh::<L>(group, tile, scratch);
+        }
+    }
+    accumulate_output::<L>(&groups, tile, scratch);
+}
+
+/// Computes the rows of one task.
+#[inline(always)]
+fn attend<L: Level>(task: &Task, scratch: &mut Scratch) {
+    load_query::<L>(task, 0, scratch);
+    start_rows(task, 0, scratch);
+    let keys = key_limits(task);
+    // Tiles lie at multiples of their height, whatever the limits.
+    let mut first = keys.start - keys.start % BLOCK_KV as i32;
+    while first < keys.end {
+        let tile = &mut KeyTile::new(first, keys.end);
+        first += BLOCK_KV as i32;
+        pack_keys::<L>(task, tile, scratch);
+        tile.finite = load_values::<L>(task, tile, &mut scratch.value_tile);
+        load_columns(task, tile, &mut scratch.columns);
+        // Rows of the next tile come into the cache while this one is worked on.
+        let ahead = (BLOCK_KV * STRIP).div_ceil(task.rows) as i32;
+        let mut next = tile.first + BLOCK_KV as i32;
+        for first in (0..task.rows).step_by(STRIP) {
+            prefetch_rows::<L>(task, next..(next + ahead).min(keys.end));
+            next += ahead;
+            fold_strip::<L>(task, tile, first, scratch);
+        }
+    }
+    store_output(task, 0, scratch);
+    store_lse(task, 0, scratch);
+}
+
+/// Computes the few rows of some heads that share keys and values, which are read once.
+#[inline(always)]
+fn attend_few<L: Level>(task: &Task, heads: usize, scratch: &mut Scratch) {
+    let rows = heads * task.rows;
+    let mut keys = 0..0;
+    for head in 0..heads {
+        let task = &task.head(head);
+        load_query::<L>(task, head * task.rows, scratch);
+        start_rows(task, head * task.rows, scratch);
+        let own = key_limits(task);
+        keys = if head == 0 {
+            own
+        } else {
+            keys.start.min(own.start)..keys.end.max(own.end)
+        };
+    }
+    let mut first = keys.start - keys.start % BLOCK_KV as i32;
+    while first < keys.end {
+        let tile = &mut KeyTile::new(first, keys.end);
+        first += BLOCK_KV as i32;
+        compute_few_scores::<L>(task, tile, rows, scratch);
+        tile.finite = load_values::<L>(task, tile, &mut scratch.value_tile);
+        let groups: [Group; FEW_ROWS] = array::from_fn(|head| Group {
+            task: task.head(head),
+            row: head * task.rows,
+            strip_row: head * task.rows,
+            columns: 0..tile.cols.next_multiple_of(LANES),
+        });
+        for group in &groups[..heads] {
+            let task = &group.task;
+            load_columns(task, tile, &mut scratch.columns);
+            weigh::<L>(group, tile, scratch);
+        }
+        add_few_values::<L>(rows, tile, scratch);
+    }
+    for head in 0..heads {
+        store_output(&task.head(head), head * task.rows, scratch);
+        store_lse(&task.head(head), head * task.rows, scratch);
+    }
+}
+
+/// Runs tasks one after the other.
+#[inline(always)]
+fn run_tasks<L: Level>(problem: &Problem, tasks: Range<i64>, scratch: &mut Scratch) {
+    let longest = blocks_of(problem.launch.q_len);
+    for number in tasks {
+        let (plane, place) = (number / longest, number % longest);
+        let sequence = (plane / problem.launch.heads) as usize;
+        let Some(launch) = problem.launch_of(sequence) else {
+            continue;
+        };
+        let blocks = blocks_of(launch.q_len);
+        if place >= blocks {
+            continue;
+        }
+        let problem = &problem.sequence(&launch, sequence);
+        let number = plane * blocks + place;
+        let task = Task::new(problem, number);
+        if problem.launch.q_len > FEW_ROWS as i64 {
+            attend::<L>(&task, scratch);
+        } else if let heads @ 1.. = task.led_heads() {
+            attend_few::<L>(&task, heads, scratch);
+        }
+    }
+}
+
+/// [`run_tasks`] compiled for x86-64 with AVX-512.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn run_avx512(problem: &Problem, tasks: Range<i64>, scratch: &mut Scratch) {
+    run_tasks::<Avx512>(problem, tasks, scratch);
+}
+
+/// [`run_tasks`] compiled for x86-64 with AVX2, FMA and F16C.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn run_avx2(problem: &Problem, tasks: Range<i64>, scratch: &mut Scratch) {
+    run_tasks::<Avx2>(problem, tasks, scratch);
+}
+
+/// Runs tasks with the best level of this processor.
+fn dispatch(problem: &Problem, tasks: Range<i64>, scratch: &mut Scratch) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl")
+    {
+        // SAFETY: the features were just detected.
+        return unsafe { run_avx512(problem, tasks, scratch) };
+    }
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("fma")
+        && is_x86_feature_detected!("f16c")
+    {
+        // SAFETY: the features were just detected.
+        return unsafe { run_avx2(problem, tasks, scratch) };
+    }
+    run_tasks::<Portable>(problem, tasks, scratch);
+}
+
+/// Runs tasks `first_task..last_task` of a launch, of `batch * heads * ceil(q_len / 384)` in all.
+///
+/// `pointers` holds `q`, `k`, `v`, `out`, `lse`, `cu_q`, `cu_kv`, `gain`; `lse` may be null. Any
+/// split of the tasks over threads gives the same bits. Returns 0, or 1 where `heads` or `kv_heads`
+/// is not as compiled in, or 2 where a sequence is longer than the longest.
+///
+/// # Safety
+/// `launch` and `pointers` are valid, each pointer reaches every element that sizes and strides name, outputs
+/// overlap nothing, and no task number is passed to two calls at once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fa_packed_forward(
+    launch: *const FaLaunch,
+    pointers: *const *mut c_void,
+    first_task: i64,
+    last_task: i64,
+) -> i32 {
+    // SAFETY: the caller passes a launch block and one pointer per tensor.
+    let (launch, pointers) = unsafe { (&*launch, &*pointers.cast::<[*mut c_void; POINTERS]>()) };
+    if launch.heads != HEADS {
+        return 1;
+    }
+    if launch.kv_heads != KV_HEADS {
+        return 1;
+    }
+    // SAFETY: the caller vouches for the tensors.
+    let problem = unsafe { Problem::new(launch, pointers) };
+    if (0..launch.batch as usize).any(|sequence| problem.launch_of(sequence).is_none()) {
+        return 2;
+    }
+    SCRATCH.with_borrow_mut(|scratch| dispatch(&problem, first_task..last_task, scratch));
+    0
+}
