@@ -83,11 +83,26 @@ pub(crate) fn program(seed: u64) -> Program {
         items.push(Item::new(format!("dropout = {rate};")));
     }
     items.extend(tile(dice));
+    if declared.names.iter().any(|(_, kind)| !packs(kind)) {
+        items.retain(|item| item.text != PACKED_LAYOUT);
+    }
     items.splice(0..0, declared.items);
     Program {
         name: format!("v{seed}"),
         items,
     }
+}
+
+/// Packed sequences.
+const PACKED_LAYOUT: &str = "layout = tnd;";
+
+/// Whether a tensor of that kind may be captured where sequences are packed: its rows follow `b`.
+fn packs(kind: &str) -> bool {
+    let dims: Vec<&str> = kind.split(['[', ']', ',']).skip(1).map(str::trim).collect();
+    let after_batch = |at: usize| at > 0 && dims[at - 1] == "b";
+    dims.iter().enumerate().all(|(at, dim)| {
+        !dim.contains("_len") || (matches!(*dim, "q_len" | "kv_len") && after_batch(at))
+    })
 }
 
 fn heads(dice: &mut Dice) -> Vec<Item> {
@@ -119,7 +134,7 @@ fn types_and_layout(dice: &mut Dice) -> Vec<Item> {
         items.push(Item::new(precision));
     }
     if dice.percent(60) {
-        let layout = dice.pick(&["bnsd", "bsnd", "bsh", "sbh"]);
+        let layout = dice.pick(&["bnsd", "bsnd", "bsh", "sbh", "tnd"]);
         items.push(Item::new(format!("layout = {layout};")));
     }
     if dice.percent(25) {

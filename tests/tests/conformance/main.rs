@@ -92,8 +92,8 @@ fn random_variants_agree_with_the_reference() {
     );
 }
 
-/// The targets that plan a variant. Features that a backend lacks are counted; so are tiles that the file asks for
-/// and the chip has no room for.
+/// The targets that plan a variant. Nothing of what is composed here is beyond a backend but ints that vector code
+/// cannot hold, and tiles that the file asks for and the chip has no room for: both are counted.
 fn accepted(program: &Program, variant: &Variant, tallies: &mut [Tally]) -> Vec<Target> {
     let mut targets = Vec::new();
     for (name, tally) in TARGETS.iter().zip(tallies) {
@@ -109,7 +109,7 @@ fn accepted(program: &Program, variant: &Variant, tallies: &mut [Tally]) -> Vec<
                     .iter()
                     .any(|item| item.text.starts_with("tile"));
                 for fault in &faults {
-                    let legal = matches!(fault.code.0, 201 | 203) || (fault.code.0 == 101 && tiled);
+                    let legal = fault.code.0 == 203 || (fault.code.0 == 101 && tiled);
                     assert!(legal, "{name} refuses {}\n{fault:#?}", program.text());
                 }
                 let reason = faults.first().map_or(String::new(), reason);
@@ -151,8 +151,16 @@ fn every_program_is_legal_and_planned_or_refused_by_name() {
             .unwrap_or_else(|errors| panic!("{}\n{errors:#?}", program.text()));
         accepted(&program, &variant, &mut tallies);
     }
-    // A backend that refuses most of the language would pass the comparison by launching next to nothing.
+    // A backend that refuses much of the language would pass the comparison by launching next to nothing.
     for tally in tallies {
-        assert!(tally.launched as u64 * 2 > PLANNED, "{:?}", tally.refused);
+        say(&format!(
+            "conformance: {} of {PLANNED} planned, {:?}",
+            tally.launched, tally.refused
+        ));
+        assert!(
+            tally.launched as u64 * 10 > PLANNED * 8,
+            "{:?}",
+            tally.refused
+        );
     }
 }
