@@ -61,6 +61,10 @@ const STREAMS: usize = 4;
 const DOT_ROWS: usize = LANES / STREAMS;
 /// Rows that a stream is asked for ahead of its use.
 const AHEAD: i32 = 8;
+/// Elements of a captured tensor whose least and greatest are kept.
+const RUN: usize = 64;
+/// Most runs that a tile test looks at; beyond, it knows nothing.
+const MOST_RUNS: usize = 128;
 /// Pointers of a launch.
 const POINTERS: usize = 6;
 /// Score of a unit product.
@@ -450,10 +454,100 @@ impl Scratch {
     }
 }
 
+/// Least and greatest elements of a line of a captured tensor, run by run.
+struct Runs {
+    /// The line's indices on the other axes; `None` before the first look.
+    place: Option<[i32; 4]>,
+    ends: Vec<[i32; 2]>,
+}
+
+impl Runs {
+    const fn new() -> Self {
+        Runs {
+            place: None,
+            ends: Vec::new(),
+        }
+    }
+
+    /// Looks at each element of a line once, if it is not the line of the last look.
+    fn scan<V: Copy + Default + Into<i32>>(
+        &mut self,
+        place: [i32; 4],
+        length: i64,
+        read: impl Fn(i32, &mut [V]),
+    ) {
+        if self.place == Some(place) {
+            return;
+        }
+        self.place = Some(place);
+        self.ends.clear();
+        let mut run = [V::default(); RUN];
+        for first in (0..length as usize).step_by(RUN) {
+            let run = &mut run[..RUN.min(length as usize - first)];
+            read(first as i32, run);
+            let mut ends = [i32::MAX, i32::MIN];
+            for value in run {
+                let value: i32 = (*value).into();
+                ends = [ends[0].min(value), ends[1].max(value)];
+            }
+            self.ends.push(ends);
+        }
+    }
+
+    /// Ends of the runs from one index to another; of those that no int passes where they are unknown or too many.
+    fn ends(&self, first: i32, last: i32) -> [i32; 2] {
+        let run = |index: i32| index.max(0) as usize / RUN;
+        let last = run(last).min(self.ends.len().saturating_sub(1));
+        let mut ends = [i32::MAX, i32::MIN];
+        match self.ends.get(run(first)..=last) {
+            Some(runs @ [_, ..]) if runs.len() <= MOST_RUNS => {
+                for run in runs {
+                    ends = [ends[0].min(run[0]), ends[1].max(run[1])];
+                }
+                ends
+            }
+            _ => [i32::MIN, i32::MAX],
+        }
+    }
+
+    /// No element from one index to another is less.
+    fn least(&self, first: i32, last: i32) -> i32 {
+        self.ends(first, last)[0]
+    }
+
+    /// No element from one index to another is greater.
+    fn greatest(&self, first: i32, last: i32) -> i32 {
+        self.ends(first, last)[1]
+    }
+}
+
+/// What tile tests ask of captured tensors.
+struct Extremes {
+    ids_1: Runs,
+}
+
+/// Nothing is known.
+static NO_EXTREMES: Extremes = Extremes::new();
+
+impl Extremes {
+    const fn new() -> Self {
+        Extremes { ids_1: Runs::new() }
+    }
+
+    /// Looks at what the tiles of a task read.
+    fn scan(&mut self, task: &Task) {
+        let ids = &task.problem.ids;
+        let read = |first: i32, run: &mut [i32]| ids.read_run([task.b, first], 1, run);
+        let length = task.problem.launch.kv_len;
+        self.ids_1.scan([task.b, 0, 0, 0], length, read);
+    }
+}
+
 /// Query rows of one block of one head.
 #[derive(Clone, Copy)]
 struct Task<'a> {
     problem: &'a Problem<'a>,
+    extremes: &'a Extremes,
     b: i32,
     h: i32,
     kv_h: i32,
@@ -479,6 +573,7 @@ impl<'a> Task<'a> {
         let first_row = block * share;
         Task {
             problem,
+            extremes: &NO_EXTREMES,
             b: b as i32,
             h: h as i32,
             kv_h: (h / (launch.heads / launch.kv_heads)) as i32,
@@ -529,6 +624,7 @@ struct KeyTile {
     cols: usize,
     /// Whether all values are finite.
     finite: bool,
+    full: bool,
 }
 
 impl KeyTile {
@@ -538,6 +634,7 @@ impl KeyTile {
             first,
             cols: (end - first).min(BLOCK_KV as i32) as usize,
             finite: true,
+            full: false,
         }
     }
 }
@@ -1196,14 +1293,45 @@ fn key_limits(task: &Task) -> Range<i32> {
     0..value_4.max(0)
 }
 
+/// Whether every pair of the tile is attended.
+#[inline(always)]
+fn tile_is_full(task: &Task, tile: &KeyTile) -> bool {
+    // kv_last < q_first + (kv_len - q_len + 1) && ids_1.greatest(kv_first, kv_last) <=
+    // ids_1.least(q_first + (kv_len - q_len), q_last + (kv_len - q_len)) && ids_1.greatest(q_first +
+    // (kv_len - q_len), q_last + (kv_len - q_len)) <= ids_1.least(kv_first, kv_last)
+    let kv_last = tile.first + tile.cols as i32 - 1;
+    let value_1 = task.kv_len.wrapping_sub(task.q_len);
+    let value_2 = value_1.wrapping_add(1);
+    let value_3 = task.first_row.wrapping_add(value_2);
+    let value_4 = task.extremes.ids_1.greatest(tile.first, kv_last);
+    let value_5 = task.first_row.wrapping_add(value_1);
+    let q_last = task.first_row + task.rows as i32 - 1;
+    let value_6 = q_last.wrapping_add(value_1);
+    let value_7 = task.extremes.ids_1.least(value_5, value_6);
+    let value_8 = (kv_last < value_3) & (value_4 <= value_7);
+    let value_9 = task.extremes.ids_1.greatest(value_5, value_6);
+    let value_10 = task.extremes.ids_1.least(tile.first, kv_last);
+    value_8 & (value_9 <= value_10)
+}
+
 /// Whether no pair of the tile is attended.
 #[inline(always)]
 fn tile_is_empty(task: &Task, tile: &KeyTile) -> bool {
-    // q_last + (kv_len - q_len) < kv_first
-    let q_last = task.first_row + task.rows as i32 - 1;
+    // !(ids_1.least(q_first + (kv_len - q_len), q_last + (kv_len - q_len)) <= ids_1.greatest(kv_first,
+    // kv_last) && ids_1.least(kv_first, kv_last) <= ids_1.greatest(q_first + (kv_len - q_len), q_last +
+    // (kv_len - q_len)) && kv_first <= q_last + (kv_len - q_len))
     let value_1 = task.kv_len.wrapping_sub(task.q_len);
-    let value_2 = q_last.wrapping_add(value_1);
-    value_2 < tile.first
+    let value_2 = task.first_row.wrapping_add(value_1);
+    let q_last = task.first_row + task.rows as i32 - 1;
+    let value_3 = q_last.wrapping_add(value_1);
+    let value_4 = task.extremes.ids_1.least(value_2, value_3);
+    let kv_last = tile.first + tile.cols as i32 - 1;
+    let value_5 = task.extremes.ids_1.greatest(tile.first, kv_last);
+    let value_6 = task.extremes.ids_1.least(tile.first, kv_last);
+    let value_7 = task.extremes.ids_1.greatest(value_2, value_3);
+    let value_8 = (value_4 <= value_5) & (value_6 <= value_7);
+    let value_9 = value_8 & (tile.first <= value_3);
+    !value_9
 }
 
 /// Packs the keys of a tile column by column, in panels; columns without a key are 0.
@@ -1525,9 +1653,15 @@ struct Group<'a> {
 #[inline(always)]
 fn weigh<L: Level>(group: &Group, tile: &KeyTile, scratch: &mut Scratch) {
     let task = &group.task;
+    let tile = &KeyTile {
+        full: tile_is_full(task, tile),
+        ..*tile
+    };
     for row in 0..task.rows {
         let scores = &mut scratch.s_tile[group.strip_row + row];
-        apply_mask(task, &scratch.columns, tile, row, scores);
+        if !tile.full {
+            apply_mask(task, &scratch.columns, tile, row, scores);
+        }
         if tile.cols < group.columns.end {
             scores[tile.cols..group.columns.end].fill(f32::NEG_INFINITY);
         }
@@ -1640,9 +1774,15 @@ fn attend_few<L: Level>(task: &Task, heads: usize, scratch: &mut Scratch) {
 /// Runs tasks one after the other.
 #[inline(always)]
 fn run_tasks<L: Level>(problem: &Problem, tasks: Range<i64>, scratch: &mut Scratch) {
+    let mut extremes = Extremes::new();
     for number in tasks {
         let task = Task::new(problem, number);
         if problem.launch.q_len > FEW_ROWS as i64 {
+            extremes.scan(&task);
+            let task = Task {
+                extremes: &extremes,
+                ..task
+            };
             attend::<L>(&task, scratch);
         } else if let heads @ 1.. = task.led_heads() {
             attend_few::<L>(&task, heads, scratch);

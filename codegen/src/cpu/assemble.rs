@@ -9,6 +9,7 @@ use super::functions::{self, Emitted, Source};
 use super::launch;
 use super::layout::{self, ALIGNMENT, LANES, MOST_VECTORS};
 use super::names::snake_case;
+use super::text;
 use super::view::{
     Elements, Field, HalfView, LevelView, QueryView, RoundFunction, RoundView, Uses, View,
 };
@@ -25,6 +26,7 @@ pub(super) fn view(plan: &Plan, provenance: &Provenance) -> View {
         dependences: &dependences,
         hoisted: &plan.hoisted,
         tiles: &plan.tiles,
+        extremes: &plan.extremes,
         scaled_query,
     });
     let name = &variant.name.value;
@@ -38,6 +40,10 @@ pub(super) fn view(plan: &Plan, provenance: &Provenance) -> View {
         constants: constants::constants(plan, &emitted),
         launch_fields,
         packed: plan.is_packed(),
+        has_extremes: !plan.extremes.lines.is_empty(),
+        runs: plan.hoisted.runs.clone(),
+        no_runs: no_runs(&plan.hoisted.runs),
+        scan_lines: emitted.scan.clone(),
         launch_bytes,
         elements,
         qkv_element: element(variant.precision.qkv).to_owned(),
@@ -71,6 +77,15 @@ pub(super) fn view(plan: &Plan, provenance: &Provenance) -> View {
         fixed_sizes: launch::fixed_sizes(variant),
         refusal_phrase: launch::refusal_phrase(variant),
     }
+}
+
+/// Lines of captured tensors before the first look.
+fn no_runs(runs: &[String]) -> Vec<String> {
+    let fields: Vec<String> = runs
+        .iter()
+        .map(|name| format!("{name}: Runs::new()"))
+        .collect();
+    text::struct_literal("Extremes", &fields)
 }
 
 /// The type of an element in emitted code.

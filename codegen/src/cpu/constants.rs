@@ -3,7 +3,7 @@
 use super::Plan;
 use super::functions::Emitted;
 use super::launch::{self, fixed_sizes};
-use super::layout::{AHEAD_ROWS, ALIGNMENT, FEW_ROWS, LANES, ROWS, STREAMS, STRIP};
+use super::layout::{AHEAD_ROWS, ALIGNMENT, FEW_ROWS, LANES, MOST_RUNS, ROWS, RUN, STREAMS, STRIP};
 use super::view::{BufferView, Constant};
 use crate::budget::Buffer;
 
@@ -66,6 +66,18 @@ pub(super) fn constants(plan: &Plan, emitted: &Emitted) -> Vec<Constant> {
     let mut size = |role: &str, name: &str, value: u32| {
         list.push(constant(role, name, "usize", &value.to_string()));
     };
+    if !plan.extremes.lines.is_empty() {
+        size(
+            "Elements of a captured tensor whose least and greatest are kept.",
+            "RUN",
+            RUN,
+        );
+        size(
+            "Most runs that a tile test looks at; beyond, it knows nothing.",
+            "MOST_RUNS",
+            MOST_RUNS,
+        );
+    }
     let pointers = launch::own_pointers(plan).len() + variant.tensors.len();
     let pointers = u32::try_from(pointers).expect("few tensors");
     size("Pointers of a launch.", "POINTERS", pointers);

@@ -3,14 +3,17 @@
 use fa_dsl::ir::{Binary, ExprId, Exprs, Node, Unary, Var};
 use fa_dsl::variant::Variant;
 
+use super::lower::Hoisted;
+
 /// Longest formula that is quoted whole, characters.
 const MAX_CHARS: usize = 400;
 
 /// The expression as text; what would be longer than a few lines ends in an ellipsis.
-pub(super) fn formula(variant: &Variant, exprs: &Exprs, root: ExprId) -> String {
+pub(super) fn formula(variant: &Variant, exprs: &Exprs, hoisted: &Hoisted, root: ExprId) -> String {
     let mut writer = Writer {
         variant,
         exprs,
+        hoisted,
         text: String::new(),
     };
     writer.write(root, 0);
@@ -25,6 +28,7 @@ pub(super) fn formula(variant: &Variant, exprs: &Exprs, root: ExprId) -> String 
 struct Writer<'v> {
     variant: &'v Variant,
     exprs: &'v Exprs,
+    hoisted: &'v Hoisted,
     text: String,
 }
 
@@ -41,6 +45,10 @@ impl Writer<'_> {
             Node::Var(var) => self.text.push_str(var_name(*var)),
             Node::Param(param, _) => self.text.push_str(&self.variant.param(*param).name),
             Node::Load(tensor, index, _) => {
+                if let Some((runs, function)) = self.hoisted.extreme(*tensor) {
+                    self.text.push_str(&format!("{runs}.{function}"));
+                    return self.list('(', index, ')');
+                }
                 self.text.push_str(&self.variant.tensor(*tensor).name);
                 self.list('[', index, ']');
             }

@@ -3,10 +3,11 @@
 
 use fa_dsl::ir::eval::Value;
 use fa_dsl::ir::{Binary, Dependence, ExprId, Exprs, Node, Type, Var};
-use fa_dsl::tiles::TileAnalysis;
+use fa_dsl::tiles::{Extremes, TileAnalysis};
 use fa_dsl::variant::Variant;
 
 use super::formula::formula;
+use super::launch;
 use super::lower::{Hoisted, Kind, Lowering, Needs, lane_loop};
 use super::text;
 use super::view::{FoldView, Function, MaskView};
@@ -19,6 +20,7 @@ pub(super) struct Source<'v> {
     pub(super) dependences: &'v [Dependence],
     pub(super) hoisted: &'v Hoisted,
     pub(super) tiles: &'v TileAnalysis,
+    pub(super) extremes: &'v Extremes,
     /// Whether queries are loaded already multiplied by the scale.
     pub(super) scaled_query: bool,
 }
@@ -32,6 +34,8 @@ pub(super) struct Emitted {
     pub(super) fold: FoldView,
     pub(super) sink_args: String,
     pub(super) needs: Needs,
+    /// Statements that look at captured tensors whose least and greatest elements tile tests ask for.
+    pub(super) scan: Vec<String>,
 }
 
 /// Lowers everything.
@@ -49,6 +53,7 @@ pub(super) fn emit(source: Source<'_>) -> Emitted {
     emitter.sink();
     emitter.limits();
     emitter.tile_tests();
+    let scan = emitter.scan();
     let column_call = emitter.columns();
     let mut row_calls = emitter.score();
     row_calls.extend(emitter.apply_mask());
@@ -60,6 +65,7 @@ pub(super) fn emit(source: Source<'_>) -> Emitted {
         fold,
         sink_args: emitter.sink_args,
         needs: emitter.needs,
+        scan,
     }
 }
 
@@ -99,7 +105,13 @@ impl<'v> Emitter<'v> {
 
     /// A comment that quotes an expression.
     fn quote(&self, before: &str, id: ExprId) -> Vec<String> {
-        let formula = formula(self.source.variant, self.source.exprs, id);
+        let Source {
+            variant,
+            exprs,
+            hoisted,
+            ..
+        } = self.source;
+        let formula = formula(variant, exprs, hoisted, id);
         text::comment("// ", &format!("{before}{formula}"))
     }
 
@@ -171,6 +183,21 @@ impl<'v> Emitter<'v> {
             self.mask.has_empty = true;
             self.mask.empty_args = tile_args(needs);
         }
+    }
+
+    /// Statements that look at whole lines of captured tensors.
+    fn scan(&mut self) -> Vec<String> {
+        let source = self.source;
+        let lines = &source.extremes.lines;
+        let roots: Vec<ExprId> = lines.iter().flat_map(|line| line.index.clone()).collect();
+        let mut lowering = self.lowering(Kind::Scalar, &roots);
+        for (line, runs) in lines.iter().zip(&source.hoisted.runs) {
+            let tensor = source.variant.tensor(line.tensor);
+            lowering.scan(line, runs, &launch::length(tensor, line.axis));
+        }
+        let (body, needs) = lowering.into_lines();
+        self.note(needs);
+        body
     }
 
     fn constant(&self, id: ExprId) -> Option<Value<f32>> {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fa_dsl::ir::{Binary, Dependence, ExprId, Exprs, Node, Unary};
+use fa_dsl::tiles::Extremes;
 use fa_dsl::variant::Variant;
 
 use super::lower::Hoisted;
@@ -14,6 +15,7 @@ pub(super) fn hoist(
     exprs: &Exprs,
     dependences: &[Dependence],
     roots: &[ExprId],
+    extremes: &Extremes,
 ) -> Hoisted {
     let mut namer = Namer::new();
     let params: Vec<String> = variant
@@ -41,11 +43,16 @@ pub(super) fn hoist(
         Node::Load(tensor, ..) => Some(tensors[tensor.0 as usize].clone()),
         _ => None,
     };
+    let lines = extremes.lines.iter().enumerate();
+    let runs = lines
+        .map(|(place, line)| format!("{}_{}", tensors[line.tensor.0 as usize], place + 1))
+        .collect();
     let task = named(&finder.task, "task", name_of);
     let columns = named(&finder.columns, "col", name_of);
     Hoisted {
         params,
         tensors,
+        runs,
         task,
         columns,
     }

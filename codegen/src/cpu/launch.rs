@@ -168,19 +168,29 @@ fn sizes(tensor: &Tensor, packed: Option<PackedAxis>) -> Vec<String> {
     list
 }
 
+/// Elements along an axis of a captured tensor, for the task at hand.
+pub(super) fn length(tensor: &Tensor, axis: usize) -> String {
+    sum(&tensor.dims[axis], "task.problem.launch.")
+}
+
 fn size(dim: &Dim) -> String {
+    sum(dim, "")
+}
+
+/// A dimension as a sum of fields of the launch block.
+fn sum(dim: &Dim, block: &str) -> String {
     let mut terms: Vec<String> = dim
         .sizes
         .iter()
         .map(|size| {
-            match size {
+            let field = match size {
                 Size::B => "batch",
                 Size::H => "heads",
                 Size::KvH => "kv_heads",
                 Size::QLen => "q_len",
                 Size::KvLen => "kv_len",
-            }
-            .to_owned()
+            };
+            format!("{block}{field}")
         })
         .collect();
     let sign = if dim.constant < 0 { "-" } else { "+" };

@@ -23,6 +23,10 @@ pub(super) const FEW_ROWS: u32 = 8;
 pub(super) const STREAMS: u32 = 4;
 /// Rows that each stream is asked for ahead of their use.
 pub(super) const AHEAD_ROWS: u32 = 8;
+/// Elements of a captured tensor whose least and greatest are kept: short beside a tile, many beside a pair.
+pub(super) const RUN: u32 = 64;
+/// Runs that a tile test looks at: those of a tile as long as any, and not of a whole tensor.
+pub(super) const MOST_RUNS: u32 = 128;
 /// Elements of the widest vector register.
 pub(super) const LANES: u32 = 16;
 /// Scratch starts at, and its buffers are multiples of, this many bytes: the widest vector register.

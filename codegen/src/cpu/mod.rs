@@ -22,7 +22,7 @@ mod view;
 
 use fa_dsl::diagnostic::{Code, Diagnostic};
 use fa_dsl::ir::{ExprId, Exprs, Type, Var};
-use fa_dsl::tiles::{self, TileAnalysis};
+use fa_dsl::tiles::{self, Extremes, TileAnalysis};
 use fa_dsl::variant::{Dtype, Layout, Variant};
 use fa_targets::Target;
 
@@ -38,6 +38,8 @@ pub struct Plan {
     /// The variant's expressions and those of the tile analysis.
     exprs: Exprs,
     tiles: TileAnalysis,
+    /// Lines of captured tensors whose least and greatest elements decide about tiles.
+    extremes: Extremes,
     hoisted: Hoisted,
     /// Whether queries are multiplied by the scale as they are loaded: where nothing reads the plain product.
     scaled_query: bool,
@@ -66,12 +68,13 @@ pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnosti
         return Err(found);
     };
     let mut exprs = variant.exprs.clone();
-    let mut tiles = tiles::analyse(&mut exprs, variant.mask, variant.align);
+    let mut extremes = Extremes::after(variant.tensors.len());
+    let mut tiles = tiles::analyse_with(&mut exprs, variant.mask, variant.align, &mut extremes);
     let mut variant = variant.clone();
-    simplify_all(&mut exprs, &mut variant, &mut tiles);
+    simplify_all(&mut exprs, &mut variant, &mut tiles, &mut extremes);
     let dependences = exprs.dependences();
     let roots = [variant.score, variant.mask];
-    let hoisted = hoist::hoist(&variant, &exprs, &dependences, &roots);
+    let hoisted = hoist::hoist(&variant, &exprs, &dependences, &roots, &extremes);
     let shape = Shape {
         head_dim: variant.head_dim,
         v_head_dim: variant.v_head_dim,
@@ -87,6 +90,7 @@ pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnosti
                 variant,
                 exprs,
                 tiles,
+                extremes,
                 hoisted,
                 blocking,
                 budget,
@@ -105,7 +109,12 @@ pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnosti
 }
 
 /// Simplifies every expression that is emitted; their ids change, in the one arena that all of them share.
-fn simplify_all(exprs: &mut Exprs, variant: &mut Variant, tiles: &mut TileAnalysis) {
+fn simplify_all(
+    exprs: &mut Exprs,
+    variant: &mut Variant,
+    tiles: &mut TileAnalysis,
+    extremes: &mut Extremes,
+) {
     let mut roots = vec![
         &mut variant.mask,
         &mut variant.score,
@@ -115,6 +124,8 @@ fn simplify_all(exprs: &mut Exprs, variant: &mut Variant, tiles: &mut TileAnalys
         &mut tiles.full,
     ];
     roots.extend(variant.sink.as_mut().map(|sink| &mut sink.value));
+    let lines = extremes.lines.iter_mut();
+    roots.extend(lines.flat_map(|line| line.index.iter_mut()));
     simplify::simplify(exprs, &mut roots);
 }
 

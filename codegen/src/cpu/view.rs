@@ -15,6 +15,14 @@ pub(super) struct View {
     pub(super) launch_fields: Vec<LaunchField>,
     /// Whether sequences lie packed, one after the other.
     pub(super) packed: bool,
+    /// Whether least and greatest elements of captured tensors decide about tiles.
+    pub(super) has_extremes: bool,
+    /// Lines of captured tensors that are looked at for that.
+    pub(super) runs: Vec<String>,
+    /// All of them before the first look, in lines.
+    pub(super) no_runs: Vec<String>,
+    /// Statements that look at them.
+    pub(super) scan_lines: Vec<String>,
     /// Size of the launch block.
     pub(super) launch_bytes: u32,
     /// Which element types occur.

@@ -3,6 +3,7 @@
 use crate::ir::{Binary, ExprId, Exprs, Node, Unary, Var};
 use crate::variant::Align;
 
+use super::extremes::of_load;
 use super::linear::Facts;
 
 /// Least and greatest value over a tile.
@@ -29,6 +30,7 @@ pub(super) fn bounds(exprs: &mut Exprs, facts: &Facts, align: Align, id: ExprId)
                 exprs.binary(Binary::Max, a.1, b.1),
             ))
         }
+        Node::Load(..) => of_load(exprs, facts, align, id),
         // From here on arithmetic: exact only where nothing wraps.
         _ if facts.range(id).is_none() => None,
         Node::Unary(Unary::Neg, a) => {

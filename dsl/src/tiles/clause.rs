@@ -4,6 +4,7 @@ use crate::ir::{Binary, ExprId, Exprs, Node, Type, Unary, Var};
 use crate::variant::Align;
 
 use super::bounds::bounds;
+use super::extremes::{Extremes, of_load};
 use super::linear::{Facts, Linear};
 use super::normal::Literal;
 
@@ -36,19 +37,28 @@ pub(super) struct Clause {
 }
 
 impl Clause {
-    pub(super) fn new(exprs: &mut Exprs, literals: &[Literal], align: Align) -> Clause {
-        let facts = Facts::new(exprs, align);
+    pub(super) fn new(
+        exprs: &mut Exprs,
+        literals: &[Literal],
+        align: Align,
+        extremes: &mut Extremes,
+    ) -> Clause {
+        let facts = Facts::new(exprs, align).with(std::mem::take(extremes));
         let mut clause = Clause::default();
         for literal in literals {
             clause.add(exprs, &facts, align, *literal);
         }
+        *extremes = facts.extremes.into_inner();
         clause
     }
 
     fn add(&mut self, exprs: &mut Exprs, facts: &Facts, align: Align, literal: Literal) {
         match literal {
             Literal::Opaque(id) if facts.is_scalar(id) => self.conditions.push(id),
-            Literal::Opaque(_) => self.unknown = true,
+            Literal::Opaque(id) => match may_be_true(exprs, facts, align, id) {
+                Some(possible) => self.possible.push(possible),
+                None => self.unknown = true,
+            },
             Literal::IntLe(a, b) => self.add_comparison(exprs, facts, align, Binary::Le, a, b),
             Literal::IntLt(a, b) => self.add_comparison(exprs, facts, align, Binary::Lt, a, b),
             Literal::IntEq(a, b) if facts.is_scalar(a) && facts.is_scalar(b) => {
@@ -249,6 +259,18 @@ impl Clause {
             tighter(exprs, Binary::Min, last, self.q_most),
         )
     }
+}
+
+/// Whether a bool element, or its negation, may be true somewhere in the tile.
+fn may_be_true(exprs: &mut Exprs, facts: &Facts, align: Align, id: ExprId) -> Option<ExprId> {
+    if let Node::Unary(Unary::Not, a) = *exprs.node(id) {
+        let (least, _) = of_load(exprs, facts, align, a)?;
+        let one = exprs.int(1);
+        return Some(exprs.binary(Binary::Lt, least, one));
+    }
+    let (_, greatest) = of_load(exprs, facts, align, id)?;
+    let zero = exprs.int(0);
+    Some(exprs.binary(Binary::Lt, zero, greatest))
 }
 
 fn tighter(exprs: &mut Exprs, op: Binary, own: ExprId, bound: Option<ExprId>) -> ExprId {

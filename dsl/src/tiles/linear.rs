@@ -1,10 +1,12 @@
 //! Static ranges of ints, and int expressions as sums over the query row, the key row and scalars.
 
+use std::cell::RefCell;
+
 use crate::ir::{Binary, Dependence, ExprId, Exprs, Node, Type, Unary, Var};
 use crate::variant::Align;
 
 use super::floats::{ANY, FloatRange, float_range, truncated};
-use super::{MAX_BATCH, MAX_HEADS, MAX_LENGTH};
+use super::{Extremes, MAX_BATCH, MAX_HEADS, MAX_LENGTH};
 
 /// A closed range of ints, wide enough that sums of 32-bit values do not overflow it.
 pub type Range = (i64, i64);
@@ -41,6 +43,8 @@ pub(super) struct Facts {
     align: Align,
     dependences: Vec<Dependence>,
     ranges: Vec<Option<Range>>,
+    /// Lines of tensors whose ranges have been asked for.
+    pub(super) extremes: RefCell<Extremes>,
 }
 
 impl Facts {
@@ -52,6 +56,15 @@ impl Facts {
             align,
             dependences: exprs.dependences(),
             ranges: int_ranges(exprs, MAX_LENGTH),
+            extremes: RefCell::default(),
+        }
+    }
+
+    /// With lines that have been asked for before.
+    pub(super) fn with(self, extremes: Extremes) -> Facts {
+        Facts {
+            extremes: RefCell::new(extremes),
+            ..self
         }
     }
 

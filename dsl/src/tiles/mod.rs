@@ -11,6 +11,7 @@
 
 mod bounds;
 mod clause;
+mod extremes;
 mod floats;
 mod linear;
 mod normal;
@@ -19,6 +20,7 @@ use crate::ir::{Binary, ExprId, Exprs, Var};
 use crate::variant::Align;
 
 use clause::Clause;
+pub use extremes::{End, Extremes, Line};
 pub(crate) use floats::{ANY, FloatRange, float_range};
 pub use linear::{Range, int_ranges};
 
@@ -58,10 +60,21 @@ pub enum TileKind {
     Full,
 }
 
-/// Analyses a mask (bool); appends the results to the arena.
+/// Analyses a mask (bool); appends the results to the arena. Where elements of tensors decide, a tile is partial.
 pub fn analyse(exprs: &mut Exprs, mask: ExprId, align: Align) -> TileAnalysis {
-    let mask_clauses = clauses(exprs, mask, false, align);
-    let hole_clauses = clauses(exprs, mask, true, align);
+    analyse_with(exprs, mask, align, &mut Extremes::default())
+}
+
+/// The same for who can tell the least and greatest elements of tensors: loads of tensors that [`Extremes::resolve`]
+/// knows ask for them.
+pub fn analyse_with(
+    exprs: &mut Exprs,
+    mask: ExprId,
+    align: Align,
+    extremes: &mut Extremes,
+) -> TileAnalysis {
+    let mask_clauses = clauses(exprs, mask, false, align, extremes);
+    let hole_clauses = clauses(exprs, mask, true, align, extremes);
     let (kv_begin, kv_end) = limits(exprs, mask_clauses.as_deref());
     let no = exprs.bool(false);
     let empty = match &mask_clauses {
@@ -78,12 +91,18 @@ pub fn analyse(exprs: &mut Exprs, mask: ExprId, align: Align) -> TileAnalysis {
     }
 }
 
-fn clauses(exprs: &mut Exprs, mask: ExprId, negated: bool, align: Align) -> Option<Vec<Clause>> {
+fn clauses(
+    exprs: &mut Exprs,
+    mask: ExprId,
+    negated: bool,
+    align: Align,
+    extremes: &mut Extremes,
+) -> Option<Vec<Clause>> {
     let normal = normal::disjunctive(exprs, mask, negated)?;
     Some(
         normal
             .iter()
-            .map(|literals| Clause::new(exprs, literals, align))
+            .map(|literals| Clause::new(exprs, literals, align, extremes))
             .collect(),
     )
 }
@@ -154,5 +173,7 @@ fn limits(exprs: &mut Exprs, clauses: Option<&[Clause]>) -> (ExprId, ExprId) {
     hull.unwrap_or((zero, zero))
 }
 
+#[cfg(test)]
+mod tensor_tests;
 #[cfg(test)]
 mod tests;

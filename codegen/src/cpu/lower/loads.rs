@@ -1,6 +1,8 @@
 //! Elements of captured tensors: read where they stand, or for all lanes ahead of the loop.
 
 use fa_dsl::ir::{Binary, ExprId, Node, TensorId, Type, Var};
+use fa_dsl::tiles::Line;
+use fa_dsl::variant::Dtype;
 
 use super::Lowering;
 use crate::cpu::expr::{self, Text};
@@ -32,6 +34,51 @@ impl Lowering<'_> {
             })
             .collect();
         format!("[{}]", items.join(", "))
+    }
+
+    /// The least or greatest element between two indices of a line.
+    pub(super) fn extreme(&mut self, id: ExprId, tensor: TensorId, ends: &[ExprId]) -> Text {
+        self.needs.task = true;
+        let args: Vec<String> = ends.iter().map(|end| self.index_item(*end)).collect();
+        let (runs, function) = self
+            .hoisted
+            .extreme(tensor)
+            .expect("the caller knows that it is undeclared");
+        let call = format!("task.extremes.{runs}.{function}({})", args.join(", "));
+        self.bind(id, Text::atom(call))
+    }
+
+    /// Looks at all elements of a line; `length` is their number.
+    pub(in crate::cpu) fn scan(&mut self, line: &Line, runs: &str, length: &str) {
+        let tensor = self.view(line.tensor);
+        let others: Vec<String> = (0..line.index.len())
+            .map(|axis| {
+                if axis == line.axis {
+                    "0".to_owned()
+                } else {
+                    self.index_item(line.index[axis])
+                }
+            })
+            .collect();
+        let mut place = others.clone();
+        place.resize(4, "0".to_owned());
+        let mut index = others;
+        index[line.axis] = "first".to_owned();
+        let element = match self.variant.tensor(line.tensor).dtype {
+            Dtype::Bool => "bool",
+            _ => "i32",
+        };
+        let read = format!(
+            "{tensor}.read_run([{}], {}, run)",
+            index.join(", "),
+            line.axis
+        );
+        self.push(format!(
+            "let read = |first: i32, run: &mut [{element}]| {read};"
+        ));
+        let place = place.join(", ");
+        self.push(format!("let length = {length};"));
+        self.push(format!("self.{runs}.scan([{place}], length, read);"));
     }
 
     /// Reads elements for all lanes into a buffer ahead of the loop.

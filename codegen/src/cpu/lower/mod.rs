@@ -35,6 +35,8 @@ pub(super) struct Hoisted {
     pub(super) params: Vec<String>,
     /// Captured tensors, in declaration order.
     pub(super) tensors: Vec<String>,
+    /// Lines of them whose least and greatest elements are known run by run.
+    pub(super) runs: Vec<String>,
     /// Fields of `TaskValues`.
     pub(super) task: BTreeMap<ExprId, String>,
     /// Fields of `Columns`.
@@ -85,6 +87,19 @@ pub(super) struct Lowering<'v> {
     lanes: Lanes,
     counter: usize,
     needs: Needs,
+}
+
+impl Hoisted {
+    /// The runs that an undeclared tensor asks, and the function that it stands for; `None` for a declared one.
+    pub(super) fn extreme(&self, tensor: TensorId) -> Option<(&str, &'static str)> {
+        let place = (tensor.0 as usize).checked_sub(self.tensors.len())?;
+        let function = if place.is_multiple_of(2) {
+            "least"
+        } else {
+            "greatest"
+        };
+        Some((&self.runs[place / 2], function))
+    }
 }
 
 impl<'v> Lowering<'v> {
@@ -188,6 +203,9 @@ impl<'v> Lowering<'v> {
                 }
             }
             Node::Load(..) if self.is_lane(id) => return self.lane_load(id),
+            Node::Load(tensor, index, _) if self.hoisted.extreme(tensor).is_some() => {
+                return self.extreme(id, tensor, &index);
+            }
             Node::Load(tensor, index, _) => {
                 let index = self.index_list(&index);
                 let name = self.view(tensor);
