@@ -42,6 +42,19 @@ pub fn compile_for(text: &str, targets: &[&str]) -> Vec<Backends> {
     compile_with(&runtime(), text, targets)
 }
 
+/// The targets, of the CPU and `ascend910b`, that have a plan for all variants of a text.
+pub fn planned(text: &str) -> Vec<&'static str> {
+    let variants = variants("cases.fa", text);
+    let mut targets = vec!["cpu", "ascend910b"];
+    targets.retain(|name| {
+        let target = target(name);
+        variants
+            .iter()
+            .all(|variant| fa_codegen::plan(variant, &target).is_ok())
+    });
+    targets
+}
+
 /// Compiles all variants of a text for these targets, in a runtime of one's own.
 pub fn compile_with(runtime: &Runtime, text: &str, targets: &[&str]) -> Vec<Backends> {
     let variants = variants("cases.fa", text);

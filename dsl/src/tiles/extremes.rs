@@ -53,7 +53,7 @@ impl Extremes {
     /// The line and end that an undeclared tensor stands for; `None` for a declared one.
     pub fn resolve(&self, tensor: TensorId) -> Option<(usize, End)> {
         let place = tensor.0.checked_sub(self.declared?)? as usize;
-        let end = if place % 2 == 0 {
+        let end = if place.is_multiple_of(2) {
             End::Least
         } else {
             End::Greatest
