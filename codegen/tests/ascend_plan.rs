@@ -1,5 +1,6 @@
 //! What every Ascend plan must be: within the memories, without overlaps, and explained where it cannot be.
 
+use fa_codegen::ascend::plan_merge;
 use fa_codegen::budget::Budget;
 use fa_codegen::{Plan, plan};
 use fa_dsl::check::check;
@@ -202,6 +203,23 @@ fn ints_beyond_fp32_are_refused_with_the_expression() {
     assert_eq!(&text[at.start as usize..at.end as usize], "(kv_pos + n)");
     let help = &errors[0].help;
     assert!(help.contains("clamp(n, 0, 65536)"), "{help}");
+}
+
+#[test]
+fn merging_kernels_fit_or_are_refused_with_both_numbers() {
+    let target = chip("ascend910b");
+    for width in [1, 64, 70, 512, 2040] {
+        let plan = plan_merge(width, &target).expect("a row of the chip");
+        assert_sound(plan.budget());
+        assert!(plan.rows() >= 8);
+    }
+    let refused = plan_merge(2041, &target).expect_err("strides of rows are bytes");
+    assert_eq!(refused.code, Code(201));
+    assert!(
+        refused.message.contains("2041") && refused.message.contains("2040"),
+        "{}",
+        refused.message
+    );
 }
 
 #[test]

@@ -13,6 +13,7 @@ use crate::cache::Cache;
 use crate::cpu::{self, CpuKernel, CpuLaunch, Effort};
 use crate::error::{Error, Result};
 use crate::launch::{Arguments, Checked, Outputs, lse_shape, output_shape, strict_result_findings};
+use crate::merge::{self, Merged, Partial};
 use crate::reference;
 use crate::tensor::Tensor;
 
@@ -193,6 +194,19 @@ impl Runtime {
                 warnings: planned.warnings,
             })
             .collect())
+    }
+
+    /// Merges partial results on the backend of a target: on a chip by a kernel of its vector cores, in fp32;
+    /// elsewhere as [`merge`](crate::merge()) does. Empty parts are treated as there.
+    ///
+    /// # Errors
+    /// As [`merge`](crate::merge()); also rows too wide for the chip, and what the toolkit refuses.
+    pub fn merge(&self, target: &Target, parts: &[Partial<'_>]) -> Result<Merged> {
+        merge::check(parts)?;
+        match target.kind {
+            TargetKind::Cpu => merge::merge(parts),
+            TargetKind::SplitCore => ascend::merge(&self.cache, target, parts),
+        }
     }
 
     fn cpu_codes(

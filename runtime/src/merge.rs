@@ -1,5 +1,5 @@
 //! Merging of partial results: attention over parts of the keys, put together by their LSE. Splits of the keys over
-//! cores, and over machines as ring attention has them, end here. It knows no backend.
+//! cores, and over machines as ring attention has them, end here. [`merge`] knows no backend; `Runtime::merge` has one.
 
 use fa_dsl::codes::LAUNCH_ARGUMENT;
 use fa_dsl::diagnostic::Diagnostic;
@@ -53,10 +53,7 @@ pub struct Merged {
 /// # Ok::<(), fa_runtime::Error>(())
 /// ```
 pub fn merge(parts: &[Partial<'_>]) -> Result<Merged> {
-    let faults = faults(parts);
-    if !faults.is_empty() {
-        return Err(Error::Launch(faults));
-    }
+    check(parts)?;
     let shape = parts[0].out.shape();
     let (width, rows) = (shape[shape.len() - 1], parts[0].lse.len());
     let read: Vec<Rows> = parts.iter().map(|part| Rows::new(part, width)).collect();
@@ -130,6 +127,15 @@ fn merge_row(parts: &[Rows], row: usize, out: &mut [f32]) -> f32 {
         *out = (total / sum) as f32;
     }
     (largest + f64::ln(sum)) as f32
+}
+
+/// Checks that parts fit together.
+pub(crate) fn check(parts: &[Partial<'_>]) -> Result<()> {
+    let faults = faults(parts);
+    if faults.is_empty() {
+        return Ok(());
+    }
+    Err(Error::Launch(faults))
 }
 
 fn faults(parts: &[Partial<'_>]) -> Vec<Diagnostic> {

@@ -99,6 +99,80 @@ fn what_does_not_fit_is_named() {
     assert!(merge(&[]).is_err());
 }
 
+/// Several blocks of rows on several cores, tails of rows, blocks and instructions.
+const CHIP: (usize, usize) = (601, 70);
+
+#[test]
+fn a_chip_merges_as_the_host_does() {
+    let (rows, width) = CHIP;
+    let empty = f32::NEG_INFINITY;
+    // By row: all parts, one without keys, one alone, none, and sums that only the largest is seen in.
+    let lse_of = |part: usize, row: usize| match (row % 5, part) {
+        (0, _) | (1, 1..) => ((row * 3 + part) as f32 * 0.7).sin() * 4.0,
+        (2, 2) => -7.3,
+        (4, 0) => 3e38,
+        (4, 1) => -3e38,
+        (4, _) => 0.5,
+        _ => empty,
+    };
+    let value_of = |part: usize, row: usize, col: usize| match lse_of(part, row) {
+        lse if lse == empty => f32::NAN,
+        _ if col.is_multiple_of(7) => -0.0,
+        _ => ((row * 31 + col * 17 + part * 7) as f32 * 0.37).sin(),
+    };
+    let state = |part| {
+        let out: Vec<f32> = (0..rows * width)
+            .map(|at| value_of(part, at / width, at % width))
+            .collect();
+        let lse: Vec<f32> = (0..rows).map(|row| lse_of(part, row)).collect();
+        (
+            Tensor::from_f32(&[rows, width], &out),
+            Tensor::from_f32(&[rows], &lse),
+        )
+    };
+    let states: Vec<(Tensor, Tensor)> = (0..3).map(state).collect();
+    let views = states.iter().map(|(out, lse)| Partial {
+        out: out.view(),
+        lse: lse.view(),
+    });
+    let parts: Vec<Partial<'_>> = views.collect();
+    let host = merge(&parts).expect("parts of one shape");
+    let runtime = Runtime::with_cache(Cache::at(tempfile::tempdir().expect("a folder").path()));
+    let chip = runtime
+        .merge(&Target::built_in("ascend910b").expect("built in"), &parts)
+        .expect("a chip");
+    let close = |a: f64, b: f64| a == b || (a - b).abs() <= 2e-6 * (1.0 + b.abs());
+    for (row, (a, b)) in chip.lse.to_f64().iter().zip(host.lse.to_f64()).enumerate() {
+        assert!(close(*a, b), "LSE of row {row}: {a} and {b}");
+    }
+    let (a, b) = (chip.out.to_f64(), host.out.to_f64());
+    for (at, (a, b)) in a.iter().zip(&b).enumerate() {
+        let row = at / width;
+        assert!(close(*a, *b), "row {row}: {a} and {b}");
+        if matches!(row % 5, 2 | 3) {
+            assert_eq!(a.to_bits(), b.to_bits(), "row {row}");
+        }
+    }
+}
+
+#[test]
+fn rows_too_wide_for_a_chip_are_refused() {
+    let (out, lse) = (
+        Tensor::zeros(Dtype::Fp32, &[1, 9000]),
+        Tensor::zeros(Dtype::Fp32, &[1]),
+    );
+    let part = Partial {
+        out: out.view(),
+        lse: lse.view(),
+    };
+    let runtime = Runtime::with_cache(Cache::at(tempfile::tempdir().expect("a folder").path()));
+    let chip = Target::built_in("ascend910b").expect("built in");
+    let Err(Error::Plan(faults)) = runtime.merge(&chip, &[part]) else {
+        panic!("9000 values are no row of a chip");
+    };
+    assert!(faults[0].message.contains("9000"), "{}", faults[0].message);
+}
+
 /// Keys that begin at `first`; early rows see none of the later parts.
 const SPLIT: &str = "attention split {
     head_dim = 24;
@@ -127,7 +201,7 @@ fn rows(tensor: &Tensor, first: usize, last: usize) -> Tensor {
     let (shape, values) = (tensor.shape(), tensor.to_f64());
     let (rows, width) = (shape[2], shape[3]);
     let kept: Vec<f64> = values
-        .chunks(rows * width)
+        .chunks((rows * width).max(1))
         .flat_map(|head| head[first * width..last * width].iter().copied())
         .collect();
     Tensor::from_f64(

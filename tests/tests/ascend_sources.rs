@@ -6,14 +6,15 @@ use std::process::Command;
 
 use fa_tests::{files_below, root};
 
-/// A translation unit that includes all kernels of one target.
+/// A translation unit of all kernels of one target, that which merges partial results among them.
 fn unit(target: &str) -> String {
     let mut text = String::new();
     for path in files_below("generated/ascendc", &format!("_{target}.cpp")) {
         text.push_str(&format!("#include \"{}\"\n", path.display()));
     }
     assert!(!text.is_empty(), "no goldens for {target}");
-    text
+    let merge = fa_codegen::ascend::plan_merge(70, &fa_tests::target(target));
+    text + &fa_codegen::ascend::render_merge(&merge.expect("a plan")).text
 }
 
 fn written(folder: &Path, name: &str, text: &str) -> PathBuf {

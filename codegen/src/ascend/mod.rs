@@ -7,6 +7,7 @@ mod choose;
 mod emit;
 mod lower;
 mod memory;
+mod merge;
 mod render;
 mod support;
 mod view;
@@ -26,6 +27,7 @@ use lower::names::Names;
 use lower::scalar::ScalarPrinter;
 use lower::{Lowered, lower};
 use memory::{Arrangement, Facts, Sizes};
+pub use merge::{MergePlan, plan_merge, render_merge};
 
 /// Score and output rings of the workspace start on full-bandwidth addresses.
 fn ring_bytes(stages: u32, rows: u32, cols: u32, bytes: u32, align: u64) -> u64 {

@@ -2,6 +2,7 @@
 
 use tera::{Context, Tera};
 
+use super::merge::MergeView;
 use super::view::Kernel;
 use crate::GeneratedFile;
 
@@ -48,3 +49,23 @@ pub(super) fn files(kernel: &Kernel) -> Vec<GeneratedFile> {
         file("CMakeLists.txt", "CMakeLists.txt"),
     ]
 }
+
+/// The kernel that merges partial results.
+pub(super) fn merge(view: &MergeView) -> GeneratedFile {
+    let mut tera = Tera::default();
+    tera.autoescape_on(Vec::<&str>::new());
+    tera.add_raw_template(
+        MERGE,
+        include_str!("../../../templates/ascendc/merge.cpp.tera"),
+    )
+    .expect("the template parses");
+    let context = Context::from_serialize(view).expect("views are plain structs");
+    GeneratedFile {
+        path: view.path(),
+        text: tera
+            .render(MERGE, &context)
+            .expect("the view has every field"),
+    }
+}
+
+const MERGE: &str = "merge.cpp";

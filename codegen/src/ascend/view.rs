@@ -555,7 +555,7 @@ fn scalar_fn(body: Vec<String>, note: String) -> ScalarFn {
 }
 
 /// The budget as the table of the file head.
-fn budget_lines(memories: &[MemoryUse]) -> Vec<String> {
+pub(super) fn budget_lines(memories: &[MemoryUse]) -> Vec<String> {
     let mut lines =
         vec!["buffer         memory  copies x rows x cols x bytes        KiB".to_owned()];
     for memory in memories {
@@ -583,7 +583,7 @@ fn budget_lines(memories: &[MemoryUse]) -> Vec<String> {
     lines
 }
 
-fn memory_view(memory: &MemoryUse) -> MemoryView {
+pub(super) fn memory_view(memory: &MemoryUse) -> MemoryView {
     let prefix = pascal_case(&memory.memory.to_lowercase());
     let mut constants = Vec::new();
     let mut end = "0".to_owned();

@@ -3,6 +3,7 @@
 
 mod acl;
 mod device;
+mod merge;
 mod toolkit;
 mod transfer;
 
@@ -20,6 +21,7 @@ use crate::launch::{Checked, Outputs};
 use device::{Binary, DeviceBuffer, Stream};
 use toolkit::Toolkit;
 
+pub(crate) use merge::merge;
 pub use toolkit::ASCEND_HOME_VARIABLE;
 
 /// A loaded binary of Ascend kernels.
