@@ -102,11 +102,17 @@ impl Timeline {
     /// The trace in Chrome's JSON format, which Perfetto opens; empty rows unless spans were kept.
     pub fn chrome_trace(&self) -> String {
         let mut events = Vec::new();
-        let micros = |cycles: u64| cycles as f64 / f64::from(self.clock_mhz);
+        // Whole nanoseconds, so that a span ends where the next one starts in a viewer too.
+        let nanos = |cycles: u64| cycles * 1000 / u64::from(self.clock_mhz);
+        let micros = |nanos: u64| nanos as f64 / 1000.0;
         for (process, core) in self.cores.iter().enumerate() {
             events.push(serde_json::json!({
                 "ph": "M", "name": "process_name", "pid": process, "tid": 0,
                 "args": {"name": format!("{} (emulated)", core.name)}
+            }));
+            events.push(serde_json::json!({
+                "ph": "M", "name": "process_sort_index", "pid": process, "tid": 0,
+                "args": {"sort_index": process}
             }));
             for (index, pipe) in core.pipes.iter().enumerate() {
                 events.push(serde_json::json!({
@@ -115,9 +121,10 @@ impl Timeline {
                 }));
             }
             for span in &core.spans {
+                let (start, end) = (nanos(span.start), nanos(span.end));
                 events.push(serde_json::json!({
                     "ph": "X", "name": span.call, "pid": process, "tid": span.pipe,
-                    "ts": micros(span.start), "dur": micros(span.end - span.start),
+                    "ts": micros(start), "dur": micros(end - start),
                     "args": {"line": span.line, "cycles": span.end - span.start}
                 }));
             }

@@ -122,6 +122,23 @@ fn a_kernel_runs_is_checked_and_timed() {
     let quick = scale("trace", binary(), "scale", &["--no-data", "-o", trace]);
     assert!(quick.status.success());
     assert_eq!(full, std::fs::read_to_string(trace).expect("a trace"));
+    spans_do_not_overlap(&full);
+}
+
+/// A viewer cuts times to whole nanoseconds and drops a span that then begins before the last one has ended.
+fn spans_do_not_overlap(trace: &str) {
+    let trace: serde_json::Value = serde_json::from_str(trace).expect("JSON");
+    let mut ends = std::collections::BTreeMap::new();
+    for event in trace["traceEvents"].as_array().expect("events") {
+        if event["ph"] == "X" {
+            let nanos = |key: &str| (event[key].as_f64().expect("a time") * 1000.0).round() as u64;
+            let track = (event["pid"].to_string(), event["tid"].to_string());
+            let end = ends.entry(track).or_insert(0);
+            assert!(nanos("ts") >= *end, "{event} begins before {end} ns");
+            *end = nanos("ts") + nanos("dur");
+        }
+    }
+    assert!(ends.len() >= 6, "two cores with three pipes each: {ends:?}");
 }
 
 #[test]
