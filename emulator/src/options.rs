@@ -18,6 +18,8 @@ pub struct Options {
     /// Whether the compiler is taken to insert the barriers between dependent vector instructions and the events
     /// between scalar and vector unit (environment: `FA_EMU_AUTO_SYNC=1`). Off, as with `--cce-auto-sync=off`.
     pub auto_sync: bool,
+    /// Device memory, bytes (environment: `FA_EMU_DEVICE_BYTES`).
+    pub device_bytes: u64,
 }
 
 /// Why settings were refused.
@@ -56,6 +58,10 @@ const TARGET_VARIABLE: &str = "FA_EMU_TARGET";
 const HAZARDS_VARIABLE: &str = "FA_EMU_HAZARDS";
 const AUTO_SYNC_VARIABLE: &str = "FA_EMU_AUTO_SYNC";
 
+/// Name of the environment variable with the device's memory, and what it is without.
+const DEVICE_BYTES_VARIABLE: &str = "FA_EMU_DEVICE_BYTES";
+const DEFAULT_DEVICE_BYTES: u64 = 64 << 30;
+
 /// A variable that is 0 or something else; `None` when it is not set.
 fn switch(name: &str) -> Option<bool> {
     std::env::var(name).ok().map(|value| value != "0")
@@ -91,6 +97,10 @@ impl Options {
             max_steps: DEFAULT_MAX_STEPS,
             hazards: switch(HAZARDS_VARIABLE).unwrap_or(true),
             auto_sync: switch(AUTO_SYNC_VARIABLE).unwrap_or(false),
+            device_bytes: std::env::var(DEVICE_BYTES_VARIABLE)
+                .ok()
+                .and_then(|bytes| bytes.parse().ok())
+                .unwrap_or(DEFAULT_DEVICE_BYTES),
         })
     }
 }

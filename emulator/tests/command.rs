@@ -167,9 +167,9 @@ fn mistakes_of_the_command_line() {
         "--kernel",
         "scale",
         "--args",
-        "f32:undefined:16777216x1024",
+        "f32:undefined:16777216x1025",
     ];
-    assert!(error(&huge).contains("aclrtMalloc of 68719476736 bytes returned 207001"));
+    assert!(error(&huge).contains("aclrtMalloc of 68786585600 bytes returned 207001"));
 }
 
 /// The printed lines make a shell find the driver and the library.

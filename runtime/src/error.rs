@@ -80,6 +80,20 @@ pub enum Error {
         #[source]
         source: libloading::Error,
     },
+    /// A runtime library has no such function.
+    #[error(
+        "{} has no function `{symbol}`: it belongs to another version of the toolkit, or to another library",
+        path.display()
+    )]
+    Symbol {
+        /// The library.
+        path: PathBuf,
+        /// The function.
+        symbol: &'static str,
+        /// What the loader says.
+        #[source]
+        source: libloading::Error,
+    },
     /// No folder for the cache is known.
     #[error("no cache folder: set FA_GEN_CACHE_DIR")]
     NoCacheFolder(#[source] etcetera::HomeDirError),

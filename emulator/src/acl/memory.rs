@@ -10,6 +10,7 @@ use crate::acl::code::{
 use crate::acl::process::{put, require_device};
 use crate::acl::stream::aclrtStream;
 use crate::device;
+use crate::options;
 use crate::report::{self, Finding, Severity};
 
 /// Sizes are rounded up to this, as the runtime does.
@@ -41,6 +42,16 @@ pub unsafe extern "C" fn aclrtMalloc(
         return fail(
             ACL_ERROR_RT_PARAM_INVALID,
             "aclrtMalloc of 0 bytes (emulated)",
+        );
+    }
+    let all = options::current().device_bytes as usize;
+    let free = all.saturating_sub(device::allocated_bytes());
+    if size > free {
+        return fail(
+            ACL_ERROR_RT_MEMORY_ALLOCATION,
+            format!(
+                "aclrtMalloc of {size} bytes: {free} of {all} bytes of device memory are free (emulated)"
+            ),
         );
     }
     match device::allocate(size) {

@@ -17,8 +17,6 @@ static SATURATION: AtomicI32 = AtomicI32::new(0);
 
 /// Address of the cross-core flag area: nothing reads it, kernels only pass it on.
 pub(crate) const SYNC_BASE: u64 = 0x0000_0ffa_0000_0000;
-/// Device memory that the emulated chip claims to have; allocations are limited by the host.
-const GLOBAL_MEMORY_BYTES: u64 = 64 << 30;
 
 thread_local! {
     static DEVICE: Cell<Option<i32>> = const { Cell::new(None) };
@@ -124,7 +122,7 @@ pub unsafe extern "C" fn aclrtGetMemInfo(
     total: *mut usize,
 ) -> aclError {
     let _ = attr;
-    let all = GLOBAL_MEMORY_BYTES as usize;
+    let all = options::current().device_bytes as usize;
     // SAFETY: the caller's promise.
     let code = unsafe { put(free, all.saturating_sub(device::allocated_bytes())) };
     if code != ACL_SUCCESS {
@@ -152,7 +150,7 @@ pub unsafe extern "C" fn aclrtGetDeviceInfo(
         101 | 102 => cubes,
         201 => cubes * i64::from(ascend.chip.vector_cores_per_cube_core),
         204 => ascend.memory.ub.bytes as i64,
-        301 => GLOBAL_MEMORY_BYTES as i64,
+        301 => options::current().device_bytes as i64,
         302 => ascend.chip.l2_bytes as i64,
         601 => i64::from(ascend.chip.npu_arch),
         _ => {

@@ -6,6 +6,10 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if args.iter().any(|arg| arg == "--version") {
+        let _ = writeln!(std::io::stdout(), "{}", fa_emulator::driver::version());
+        return ExitCode::SUCCESS;
+    }
     let mut stderr = std::io::stderr();
     // A closed stderr leaves nothing to tell anybody.
     match fa_emulator::driver::compile_with_diagnostics(&args) {

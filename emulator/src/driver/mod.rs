@@ -8,6 +8,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use sha2::{Digest, Sha256};
+
 use crate::abi::ABI_VERSION;
 use crate::container::Container;
 use crate::files::write_atomically;
@@ -41,6 +43,38 @@ pub enum DriverError {
         /// What the compiler wrote, with the file names and lines of the source.
         output: String,
     },
+}
+
+/// What this driver is: its version, that of its headers and of the host compiler. Another text may mean other code.
+pub fn version() -> String {
+    let sources = [
+        include_bytes!("mod.rs").as_slice(),
+        include_bytes!("wrap.rs"),
+        include_bytes!("scan.rs"),
+    ];
+    let mut hash = Sha256::new();
+    headers::HEADERS
+        .iter()
+        .map(|(_, text)| text.as_bytes())
+        .chain(sources)
+        .for_each(|part| hash.update(part));
+    let digest: String = hash.finalize()[..8]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let compiler = Compiler::find().ok().and_then(|compiler| {
+        let answer = Command::new(compiler.program)
+            .arg("--version")
+            .output()
+            .ok()?;
+        let text = String::from_utf8_lossy(&answer.stdout).into_owned();
+        text.lines().next().map(str::to_owned)
+    });
+    format!(
+        "emulated bisheng {}, interface {ABI_VERSION}, sources {digest}, host compiler {}",
+        env!("CARGO_PKG_VERSION"),
+        compiler.as_deref().unwrap_or("not found")
+    )
 }
 
 /// Names of the kernels in a compiled file, in the order of the source.

@@ -60,11 +60,20 @@ macro_rules! acl_api {
                 };
                 // SAFETY: loading the vendor's runtime runs its own initialisers.
                 let library = unsafe { Library::new(path) }.map_err(failed)?;
+                let lacks = |symbol: &'static str| move |source| Error::Symbol {
+                    path: path.to_owned(),
+                    symbol,
+                    source,
+                };
                 // SAFETY: signatures are those of the public headers; the library outlives the pointers.
                 unsafe {
                     Ok(AclApi {
-                        aclGetRecentErrMsg: *library.get(b"aclGetRecentErrMsg").map_err(failed)?,
-                        $($name: *library.get(stringify!($name).as_bytes()).map_err(failed)?,)*
+                        aclGetRecentErrMsg: *library
+                            .get(b"aclGetRecentErrMsg")
+                            .map_err(lacks("aclGetRecentErrMsg"))?,
+                        $($name: *library
+                            .get(stringify!($name).as_bytes())
+                            .map_err(lacks(stringify!($name)))?,)*
                         _library: Some(library),
                     })
                 }

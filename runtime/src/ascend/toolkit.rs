@@ -73,7 +73,7 @@ impl Toolkit {
     fn emulator() -> Toolkit {
         Toolkit {
             kind: Kind::Emulated,
-            version: emulator_version(),
+            version: fa_emulator::driver::version(),
             api: AclApi::emulated(),
         }
     }
@@ -114,12 +114,7 @@ impl Toolkit {
     ) -> Result<Artifact> {
         self.emulate(target);
         let flags = flags(target);
-        let key = Key::new(&KeyParts {
-            generator_version: fa_codegen::GENERATOR_VERSION,
-            compiler_version: &self.version,
-            flags: &flags,
-            sources,
-        });
+        let key = key(&self.version, &flags, sources);
         let span = tracing::info_span!(
             "compile",
             target = target.name,
@@ -164,6 +159,16 @@ impl Toolkit {
     }
 }
 
+/// A binary of another toolkit is another binary.
+fn key(version: &str, flags: &[String], sources: &[GeneratedFile]) -> Key {
+    Key::new(&KeyParts {
+        generator_version: fa_codegen::GENERATOR_VERSION,
+        compiler_version: version,
+        flags,
+        sources,
+    })
+}
+
 /// What a compiler driver says of itself, and which file it is.
 fn installed_version(bisheng: &Path) -> Result<String> {
     let metadata = fs_err::metadata(bisheng)?;
@@ -174,19 +179,6 @@ fn installed_version(bisheng: &Path) -> Result<String> {
         metadata.modified().ok(),
         answer.unwrap_or_default()
     ))
-}
-
-/// The emulator is part of this program, whose size and time of building stand for its version; its compiler is
-/// the host's.
-fn emulator_version() -> String {
-    let program = std::env::current_exe().and_then(fs_err::metadata).ok();
-    let built = program.map(|metadata| (metadata.len(), metadata.modified().ok()));
-    let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
-    let compiler = program::version("c++", &compiler, "--version").unwrap_or_default();
-    format!(
-        "emulator {} {built:?} {compiler}",
-        env!("CARGO_PKG_VERSION")
-    )
 }
 
 fn flags(target: &Target) -> Vec<String> {

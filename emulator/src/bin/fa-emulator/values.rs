@@ -124,7 +124,7 @@ impl Array {
 }
 
 /// Most bytes of one buffer: what a typing error asks for is far above.
-const MAX_BYTES: usize = 1 << 36;
+const MAX_BYTES: usize = 1 << 40;
 
 /// Reads one word; `position` names buffers that have no name.
 pub(crate) fn parse(word: &str, position: usize) -> anyhow::Result<Value> {
