@@ -464,7 +464,7 @@ fn philox(ub: &mut Placer, facts: &Facts, sizes: &Sizes) {
         2,
         (DRAWS_PER_COUNTER * rows, counters),
         int32,
-        "words of a round in 16-bit limbs, before and after it",
+        "limbs of words, before and after a round",
     );
     ub.place(
         "philox_part",

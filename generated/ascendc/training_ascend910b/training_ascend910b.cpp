@@ -155,7 +155,7 @@ constexpr uint32_t kColumnValueBytes = 1 * 512 * 4; // values of a key row: 1 x 
 constexpr uint32_t kColumnValueAt = kRowValueAt + kRowValueBytes;
 constexpr uint32_t kWindow0Bytes = 1088; // what a chunk reads of a captured table: 1 x 271 fp32
 constexpr uint32_t kWindow0At = kColumnValueAt + kColumnValueBytes;
-constexpr uint32_t kPhiloxWordsBytes = 64 * 32 * 4; // words of a round in 16-bit limbs, before and after it: 64 x 32 int32
+constexpr uint32_t kPhiloxWordsBytes = 64 * 32 * 4; // limbs of words, before and after a round: 64 x 32 int32
 constexpr uint32_t kPhiloxWordsAt = kWindow0At + kWindow0Bytes;
 constexpr uint32_t kPhiloxPartBytes = 8 * 32 * 4; // partial products of a round: 8 x 32 int32
 constexpr uint32_t kPhiloxPartAt = kPhiloxWordsAt + 2 * kPhiloxWordsBytes;
@@ -1304,7 +1304,8 @@ private:
         const int32_t kvFirst = static_cast<int32_t>(keyRow_ + chunk.firstCol);
         const int32_t kvLast = kvFirst + static_cast<int32_t>(chunk.columns) - 1;
         const int32_t first = WindowFirst0(task, kvLast);
-        const uint32_t count = static_cast<uint32_t>(WindowLast0(task, kvFirst) - first + 1);
+        const int32_t last = WindowLast0(task, kvFirst);
+        const uint32_t count = static_cast<uint32_t>(last - first + 1);
         const LocalTensor<float> elements = Window0();
         BeginCapturedCopy();
         CopyRun<float>(elements, launch_.capturedBias, offset0_ + first * launch_.tiling.capturedBiasStride[1],
