@@ -170,6 +170,10 @@ fn what_the_backend_lacks_is_refused_by_name() {
             "captured tensor looked up along a dimension",
         ),
         (
+            "tensor t: fp32[q_len + kv_len, h]; score = score + t[(q_idx + kv_idx) / 2, h];",
+            "along a dimension that is not its last",
+        ),
+        (
             "tensor t: bool[q_len + kv_len]; mask = t[q_idx + kv_idx];",
             "captured tensor of bytes",
         ),

@@ -1,7 +1,7 @@
 //! Attention `training`, forward. Written by fa-gen 0.1.0; edit training.fa, not this file.
 //!
 //! ```text
-//! source     training.fa, sha256 ef1d211485844ded
+//! source     training.fa, sha256 881eaf9fa04ac856
 //! target     cpu
 //! precision  qkv fp32, softmax fp32, sums fp32, output fp32
 //! layout     bnsd; any strides
@@ -61,7 +61,7 @@ const DOT_ROWS: usize = LANES / STREAMS;
 /// Rows that a stream is asked for ahead of its use.
 const AHEAD: i32 = 8;
 /// Pointers of a launch.
-const POINTERS: usize = 6;
+const POINTERS: usize = 7;
 /// Score of a unit product.
 const SCALE: f32 = 0.125;
 /// Weight of a masked pair: a zero that no exponential gives.
@@ -124,10 +124,12 @@ pub struct FaLaunch {
     pub training: u32,
     /// Strides of `bias`, outermost first; 0 broadcasts.
     pub bias_stride: [i64; 4],
+    /// Strides of `near`, outermost first; 0 broadcasts.
+    pub near_stride: [i64; 4],
 }
 
 const _: () = {
-    assert!(size_of::<FaLaunch>() == 240);
+    assert!(size_of::<FaLaunch>() == 272);
     assert!(offset_of!(FaLaunch, batch) == 0);
     assert!(offset_of!(FaLaunch, heads) == 8);
     assert!(offset_of!(FaLaunch, kv_heads) == 16);
@@ -142,6 +144,7 @@ const _: () = {
     assert!(offset_of!(FaLaunch, offset) == 200);
     assert!(offset_of!(FaLaunch, training) == 204);
     assert!(offset_of!(FaLaunch, bias_stride) == 208);
+    assert!(offset_of!(FaLaunch, near_stride) == 240);
 };
 
 /// An element as it lies in memory.
@@ -172,6 +175,24 @@ impl Element for f32 {
     #[inline(always)]
     fn widen<L: Level>(elements: &[f32], values: &mut [f32]) {
         values.copy_from_slice(elements);
+    }
+}
+
+/// An IEEE half.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Fp16(u16);
+
+impl Element for Fp16 {
+    type Value = f32;
+
+    #[inline(always)]
+    fn value(self) -> f32 {
+        let bits = u32::from(self.0);
+        // With exponent and mantissa in place the exponent is too small by 112; this product is exact.
+        let magnitude = f32::from_bits((bits & 0x7fff) << 13) * f32::from_bits(0x7780_0000);
+        let special = if magnitude >= 65536.0 { 0x7f80_0000 } else { 0 };
+        f32::from_bits((bits & 0x8000) << 16 | special | magnitude.to_bits())
     }
 }
 
@@ -306,6 +327,7 @@ struct Problem<'a> {
     out: Output<f32>,
     lse: Option<Output<f32>>,
     bias: View<'a, f32>,
+    near: View<'a, Fp16>,
 }
 
 impl<'a> Problem<'a> {
@@ -342,6 +364,7 @@ impl<'a> Problem<'a> {
                     [heads, q_len + kv_len, 1, 1],
                     launch.bias_stride,
                 ),
+                near: View::new(pointers[6], [33, heads, 1, 1], launch.near_stride),
             }
         }
     }
@@ -1236,7 +1259,7 @@ fn compute_scores<L: Level>(groups: &[Group], scratch: &mut Scratch) {
 /// Turns the products of one row of a tile into scores.
 #[inline(always)]
 fn apply_score(task: &Task, tile: &KeyTile, row: usize, scores: &mut [f32; BLOCK_KV]) {
-    // s = score + bias[h, q_pos - kv_idx + q_len]
+    // s = score + bias[h, q_pos - kv_idx + q_len] + near[min(max(q_pos - kv_idx, 0), 32), h]
     let bias = &task.problem.bias;
     let q_pos = task.first_row + row as i32 + task.q_shift;
     let mut bias_1 = [0.0; BLOCK_KV];
@@ -1246,8 +1269,17 @@ fn apply_score(task: &Task, tile: &KeyTile, row: usize, scores: &mut [f32; BLOCK
         let lane_3 = lane_2.wrapping_add(task.q_len);
         *value = bias.at([task.h, lane_3]);
     }
+    let near = &task.problem.near;
+    let mut near_4 = [0.0; BLOCK_KV];
+    for (lane, value) in near_4[..tile.cols].iter_mut().enumerate() {
+        let kv_idx = tile.first + lane as i32;
+        let lane_5 = q_pos.wrapping_sub(kv_idx);
+        let lane_6 = lane_5.max(0);
+        let lane_7 = lane_6.min(32);
+        *value = near.at([lane_7, task.h]);
+    }
     for (lane, score) in scores.iter_mut().enumerate() {
-        *score += bias_1[lane];
+        *score = (*score + bias_1[lane]) + near_4[lane];
     }
 }
 
@@ -1645,8 +1677,8 @@ fn dispatch(problem: &Problem, tasks: Range<i64>, scratch: &mut Scratch) {
 
 /// Runs tasks `first_task..last_task` of a launch, of `batch * heads * ceil(q_len / 384)` in all.
 ///
-/// `pointers` holds `q`, `k`, `v`, `out`, `lse`, `bias`; `lse` may be null. Any split of the tasks
-/// over threads gives the same bits. Returns 0.
+/// `pointers` holds `q`, `k`, `v`, `out`, `lse`, `bias`, `near`; `lse` may be null. Any split of
+/// the tasks over threads gives the same bits. Returns 0.
 ///
 /// # Safety
 /// `launch` and `pointers` are valid, each pointer reaches every element that sizes and strides name, outputs

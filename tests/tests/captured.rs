@@ -68,6 +68,10 @@ fn tables_of_launch_size() {
              score = score + t[h, q_pos - kv_pos + q_len]; }
          attention rising { head_dim = 32; tensor t: bf16[q_len + kv_len + 3];
              score = score * t[kv_idx - q_idx + q_len]; tile { block_q = 32; block_kv = 48; } }
+         attention per_bucket { head_dim = 32; tensor t: bf16[33, h]; tensor u: int32[9, kv_h]; mask = causal && u[(q_pos - kv_pos) % 9, kv_h] > 3;
+             score = score + t[clamp(q_pos - kv_pos, 0, 32), h]; }
+         attention apart { head_dim = 32; tensor t: fp32[q_len + kv_len, h]; tensor u: fp16[q_len + kv_len, h];
+             score = score + t[q_pos - kv_pos + q_len, h] - u[kv_idx + q_idx, h]; }
          attention clamped { head_dim = 32; tensor t: int32[b, kv_len + q_len]; tensor u: fp16[9001];
              mask = t[b, clamp(2 * kv_idx - q_idx, 0, kv_len)] > 0 && u[clamp(q_pos - kv_pos + 4500, 4400, 9000)] > -0.5; }",
     );

@@ -201,7 +201,7 @@ fn statement(space: Space, instr: &Instr) -> String {
         Op::Load(copy) => load(space, copy, &dst),
         Op::FromHalf(cpp_type) if space == Space::Row => {
             format!(
-                "CastBlocks<float, {cpp_type}>({dst}, {}, kBlockLanes);",
+                "CastBlocks<float, {cpp_type}>({dst}, {}, kBlockLanes, kCoreRows);",
                 args[0]
             )
         }
@@ -211,7 +211,7 @@ fn statement(space: Space, instr: &Instr) -> String {
         ),
         Op::FromByte if space == Space::Row => {
             format!(
-                "CastBlocks<half, uint8_t>({dst}, {}, 2 * kBlockLanes);",
+                "CastBlocks<half, uint8_t>({dst}, {}, 2 * kBlockLanes, kCoreRows);",
                 args[0]
             )
         }

@@ -400,7 +400,7 @@ fn ub(
         ub.place(
             &format!("table{index}"),
             1,
-            (1, table.len),
+            table_shape(facts, table.spread, table.len),
             fp32,
             "a captured table",
         );
@@ -410,7 +410,7 @@ fn ub(
         ub.place(
             &format!("window{index}"),
             1,
-            (1, window_len(window)),
+            table_shape(facts, window.spread, window_len(window)),
             fp32,
             "what a chunk reads of a captured table",
         );
@@ -419,17 +419,17 @@ fn ub(
         .windows
         .iter()
         .filter(|window| window.dtype.bytes() == 2);
-    let raw_window = halves.map(window_len);
-    let raw_len = lowered
+    let raw_window = halves.map(|window| raw_len(facts, window.spread, window_len(window)));
+    let raw_lens = lowered
         .tables
         .iter()
         .filter(|table| table.dtype.bytes() == 2)
-        .map(|table| table.len)
+        .map(|table| raw_len(facts, table.spread, table.len))
         .chain(raw_window);
     ub.place(
         "table_raw",
         1,
-        (1, raw_len.max().unwrap_or(0)),
+        (1, raw_lens.max().unwrap_or(0)),
         ("16-bit", 2),
         "a table before its conversion",
     );
@@ -444,6 +444,24 @@ fn ub(
         philox(&mut ub, facts, sizes);
     }
     ub.finish("UB", &ascend.memory.ub)
+}
+
+/// Rows and columns of a table in UB: elements that lie apart in global memory take a data block each.
+fn table_shape(facts: &Facts, spread: bool, len: u32) -> (u32, u32) {
+    if spread {
+        (len, facts.block_lanes)
+    } else {
+        (1, len)
+    }
+}
+
+/// 16-bit elements of the same before their conversion.
+fn raw_len(facts: &Facts, spread: bool, len: u32) -> u32 {
+    if spread {
+        2 * facts.block_lanes * len
+    } else {
+        len
+    }
 }
 
 /// Neighbouring keys that share a counter of the dropout generator, one 16-bit limb of its words each.

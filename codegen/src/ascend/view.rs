@@ -5,13 +5,13 @@ use fa_dsl::variant::{Dtype, Layout};
 use serde::Serialize;
 
 use super::emit::{self, Lines};
-use super::lower::Table;
 use super::lower::describe::describe;
 use super::lower::expand::cpp_type;
 use super::lower::names::pascal_case;
 use super::lower::program::{Op, Program, Space};
 use super::lower::scalar::{ScalarPrinter, float_literal};
 use super::lower::windows::Window;
+use super::lower::{Table, table_step};
 use super::{Plan, kib, memory};
 use crate::budget::{Buffer, MemoryUse};
 use crate::{GENERATOR_VERSION, Provenance};
@@ -79,6 +79,8 @@ pub(super) struct TableView {
     pub(super) len: u32,
     pub(super) offset: String,
     pub(super) stride: String,
+    /// Whether elements lie apart and take a data block each.
+    pub(super) spread: bool,
     pub(super) note: String,
 }
 
@@ -94,6 +96,9 @@ pub(super) struct WindowView {
     pub(super) round_mode: String,
     pub(super) offset: String,
     pub(super) stride: String,
+    /// Whether elements lie apart and take a data block each, and bytes from one to the next.
+    pub(super) spread: bool,
+    pub(super) step: u32,
     /// The least and the greatest index of a chunk.
     pub(super) first: ScalarFn,
     pub(super) last: ScalarFn,
@@ -196,6 +201,8 @@ pub(super) struct Kernel {
     /// Whether vector code reads captured tensors.
     pub(super) has_loads: bool,
     pub(super) has_row_loads: bool,
+    /// Whether elements are copied that take a data block each.
+    pub(super) has_block_copies: bool,
     pub(super) has_column_loads: bool,
     pub(super) has_pair_loads: bool,
     pub(super) has_run_loads: bool,
@@ -262,6 +269,20 @@ impl Kernel {
             .iter()
             .map(|offset| scalar_fn(returns(&offset.text), offset.note.clone()))
             .collect();
+        let spread_dtypes = |halves: bool| {
+            let tables = lowered
+                .tables
+                .iter()
+                .map(|table| (table.spread, table.dtype));
+            let windows = lowered
+                .windows
+                .iter()
+                .map(|window| (window.spread, window.dtype));
+            tables
+                .chain(windows)
+                .any(|(spread, dtype)| spread && (!halves || dtype.bytes() == 2))
+        };
+        let (spreads, spread_halves) = (spread_dtypes(false), spread_dtypes(true));
         let programs = [
             &lowered.uniform,
             &lowered.row,
@@ -418,13 +439,15 @@ impl Kernel {
             has_raw_tables: lowered.tables.iter().any(|table| table.dtype.bytes() == 2),
             has_loads: !lowered.task_offsets.is_empty(),
             has_row_loads: loads_with("LoadRows"),
+            has_block_copies: loads_with("LoadRows") || spreads,
             has_column_loads: loads_with("LoadColumns"),
             has_pair_loads: loads_with("LoadPairs"),
             has_run_loads: loads_with("LoadColumns")
                 || loads_with("LoadPairs")
-                || !lowered.windows.is_empty()
-                || !lowered.tables.is_empty(),
-            has_cast_blocks: row.steps.iter().any(|step| step.contains("CastBlocks<")),
+                || lowered.windows.iter().any(|window| !window.spread)
+                || lowered.tables.iter().any(|table| !table.spread),
+            has_cast_blocks: spread_halves
+                || row.steps.iter().any(|step| step.contains("CastBlocks<")),
             has_int_sub: emit::any(&[&lowered.score, &lowered.mask], |op| *op == Op::IntSub),
             has_row_positions: row.steps.iter().any(|step| step.contains("queryOrigin_")),
             has_column_positions: column.steps.iter().any(|step| step.contains("keyOrigin_")),
@@ -641,6 +664,8 @@ fn window_view(window: &Window, int_fn: &dyn Fn(ExprId) -> ScalarFn) -> WindowVi
         .to_owned(),
         offset: window.offset.clone(),
         stride: window.stride.clone(),
+        spread: window.spread,
+        step: table_step(window.spread),
         first: int_fn(window.first),
         last: int_fn(window.last),
         note: window.note.clone(),
@@ -656,6 +681,7 @@ fn table_view(table: &Table) -> TableView {
         len: table.len,
         offset: table.offset.clone(),
         stride: table.stride.clone(),
+        spread: table.spread,
         note: table.note.clone(),
     }
 }

@@ -998,26 +998,31 @@ private:
         EndCapturedCopy();
     }
 
+    // Elements that lie apart, each filling a data block of its own.
+    template <typename T>
+    __aicore__ inline void CopyBlocks(
+        const LocalTensor<T>& blocks, const GlobalTensor<T>& src, int64_t first, int64_t stride, uint32_t count)
+    {
+        const AscendC::DataCopyPadExtParams<T> filler(false, 0, 0, 0); // repeats the element over its block
+        if (stride > 0) {
+            const uint32_t gap = static_cast<uint32_t>((stride - 1) * sizeof(T));
+            const AscendC::DataCopyExtParams params(count, sizeof(T), gap, 0, 0);
+            AscendC::DataCopyPad(blocks, src[first], params, filler);
+            return;
+        }
+        const AscendC::DataCopyExtParams params(1, sizeof(T), 0, 0, 0);
+        for (uint32_t at = 0; at < count; ++at) {
+            AscendC::DataCopyPad(blocks[at * (kBlockBytes / sizeof(T))], src[first + at * stride], params, filler);
+        }
+    }
+
     // An element per query row, each filling a data block of its own.
     template <typename T>
     __aicore__ inline void LoadRows(const LocalTensor<float>& dst, const GlobalTensor<T>& src, int64_t offset,
         int64_t stride, uint32_t rows)
     {
-        const int64_t first = offset + queryRow_ * stride;
-        const LocalTensor<T> blocks = dst.ReinterpretCast<T>();
-        const AscendC::DataCopyPadExtParams<T> filler(false, 0, 0, 0); // repeats the element over its block
         BeginCapturedCopy();
-        if (stride > 0) {
-            const uint32_t gap = static_cast<uint32_t>((stride - 1) * sizeof(T));
-            const AscendC::DataCopyExtParams params(rows, sizeof(T), gap, 0, 0);
-            AscendC::DataCopyPad(blocks, src[first], params, filler);
-        } else {
-            const AscendC::DataCopyExtParams params(1, sizeof(T), 0, 0, 0);
-            for (uint32_t row = 0; row < rows; ++row) {
-                const uint32_t block = row * (kBlockBytes / sizeof(T));
-                AscendC::DataCopyPad(blocks[block], src[first + row * stride], params, filler);
-            }
-        }
+        CopyBlocks<T>(dst.ReinterpretCast<T>(), src, offset + queryRow_ * stride, stride, rows);
         EndCapturedCopy();
     }
 

@@ -916,7 +916,7 @@ private:
         const LocalTensor<float> row1 = RowValue(1);
         LoadRows<bfloat16_t>(row0, launch_.capturedGate, offset0_, launch_.tiling.capturedGateStride[1], share.rows);
         // gate[b, q_idx]
-        CastBlocks<float, bfloat16_t>(row1, row0, kBlockLanes);
+        CastBlocks<float, bfloat16_t>(row1, row0, kBlockLanes, kCoreRows);
     }
 
     // Values of a key row.
@@ -978,37 +978,43 @@ private:
         EndCapturedCopy();
     }
 
+    // Elements that lie apart, each filling a data block of its own.
+    template <typename T>
+    __aicore__ inline void CopyBlocks(
+        const LocalTensor<T>& blocks, const GlobalTensor<T>& src, int64_t first, int64_t stride, uint32_t count)
+    {
+        const AscendC::DataCopyPadExtParams<T> filler(false, 0, 0, 0); // repeats the element over its block
+        if (stride > 0) {
+            const uint32_t gap = static_cast<uint32_t>((stride - 1) * sizeof(T));
+            const AscendC::DataCopyExtParams params(count, sizeof(T), gap, 0, 0);
+            AscendC::DataCopyPad(blocks, src[first], params, filler);
+            return;
+        }
+        const AscendC::DataCopyExtParams params(1, sizeof(T), 0, 0, 0);
+        for (uint32_t at = 0; at < count; ++at) {
+            AscendC::DataCopyPad(blocks[at * (kBlockBytes / sizeof(T))], src[first + at * stride], params, filler);
+        }
+    }
+
     // An element per query row, each filling a data block of its own.
     template <typename T>
     __aicore__ inline void LoadRows(const LocalTensor<float>& dst, const GlobalTensor<T>& src, int64_t offset,
         int64_t stride, uint32_t rows)
     {
-        const int64_t first = offset + queryRow_ * stride;
-        const LocalTensor<T> blocks = dst.ReinterpretCast<T>();
-        const AscendC::DataCopyPadExtParams<T> filler(false, 0, 0, 0); // repeats the element over its block
         BeginCapturedCopy();
-        if (stride > 0) {
-            const uint32_t gap = static_cast<uint32_t>((stride - 1) * sizeof(T));
-            const AscendC::DataCopyExtParams params(rows, sizeof(T), gap, 0, 0);
-            AscendC::DataCopyPad(blocks, src[first], params, filler);
-        } else {
-            const AscendC::DataCopyExtParams params(1, sizeof(T), 0, 0, 0);
-            for (uint32_t row = 0; row < rows; ++row) {
-                const uint32_t block = row * (kBlockBytes / sizeof(T));
-                AscendC::DataCopyPad(blocks[block], src[first + row * stride], params, filler);
-            }
-        }
+        CopyBlocks<T>(dst.ReinterpretCast<T>(), src, offset + queryRow_ * stride, stride, rows);
         EndCapturedCopy();
     }
 
-    // The lanes of one data block per query row, converted to the next wider type.
+    // The first lanes of so many data blocks, converted to the next wider type.
     template <typename To, typename From>
-    __aicore__ inline void CastBlocks(const LocalTensor<float>& dst, const LocalTensor<float>& src, uint32_t lanes)
+    __aicore__ inline void CastBlocks(
+        const LocalTensor<float>& dst, const LocalTensor<float>& src, uint32_t lanes, uint32_t blocks)
     {
-        constexpr uint32_t kMostRows = 255; // of one instruction
-        for (uint32_t row = 0; row < kCoreRows; row += kMostRows) {
-            AscendC::Cast(dst[row * kBlockLanes].ReinterpretCast<To>(), src[row * kBlockLanes].ReinterpretCast<From>(),
-                AscendC::RoundMode::CAST_NONE, lanes, Min(kMostRows, kCoreRows - row), {1, 1, 1, 1});
+        constexpr uint32_t kMost = 255; // of one instruction
+        for (uint32_t at = 0; at < blocks; at += kMost) {
+            AscendC::Cast(dst[at * kBlockLanes].ReinterpretCast<To>(), src[at * kBlockLanes].ReinterpretCast<From>(),
+                AscendC::RoundMode::CAST_NONE, lanes, Min(kMost, blocks - at), {1, 1, 1, 1});
         }
     }
 

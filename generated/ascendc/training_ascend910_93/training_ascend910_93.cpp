@@ -4,10 +4,10 @@
  *
  * Written by fa-gen 0.1.0; edit training.fa, not this file.
  *
- * source training.fa, sha256 ef1d211485844ded05ab6adc6a487eadd5a9e8d5271b692a745317dcb0939586
+ * source training.fa, sha256 881eaf9fa04ac856b455ccacbb554396c3626e60f0c640267979e0a277a70ee6
  * target ascend910_93: one cube core (AIC) and 2 vector cores (AIV) work on a tile
  *
- * score = score + bias[h, q_pos - kv_pos + q_len]
+ * score = score + bias[h, q_pos - kv_pos + q_len] + near[min(max(q_pos - kv_po ...
  * mask  = kv_pos <= q_pos
  * dropout = 0.1, in training launches
  *
@@ -24,9 +24,9 @@
  * sum            L0C          2 x   64 x   64 x 4          32.00
  *                L0C     total                         32 KiB of 128 KiB
  * s_tile         UB           2 x   16 x  512 x 4          64.00
- * temp           UB           2 x   16 x  256 x 4          32.00
+ * temp           UB           3 x   16 x  256 x 4          48.00
  * o_acc          UB           1 x   64 x   64 x 4          16.00
- * o_tile         UB           2 x   64 x   64 x 4          32.00
+ * o_tile         UB           2 x   40 x   64 x 4          20.00
  * row_max        UB           1 x    1 x   64 x 4           0.25
  * row_sum        UB           1 x    1 x   64 x 4           0.25
  * tile_max       UB           1 x    1 x   16 x 4           0.06
@@ -34,16 +34,18 @@
  * rescale        UB           2 x    1 x   64 x 4           0.50
  * final_sum      UB           2 x    1 x   64 x 4           0.50
  * lse            UB           1 x    1 x   64 x 4           0.25
- * row_blocks     UB           1 x   64 x    8 x 4           2.00
+ * row_blocks     UB           1 x   40 x    8 x 4           1.25
  * counter        UB           1 x    1 x  512 x 4           2.00
  * row_counter    UB           1 x   64 x    8 x 4           2.00
  * row_value      UB           1 x   64 x    8 x 4           2.00
  * column_value   UB           1 x    1 x  512 x 4           2.00
+ * table0         UB           1 x   33 x    8 x 4           1.03
  * window0        UB           1 x    1 x  271 x 4           1.06
+ * table_raw      UB           1 x    1 x  528 x 2           1.03
  * philox_words   UB           2 x   64 x   32 x 4          16.00
  * philox_part    UB           2 x    8 x   32 x 4           2.00
  * philox_index   UB           1 x    1 x   32 x 4           0.12
- *                UB      total                         175.06 KiB of 183.75 KiB
+ *                UB      total                         180.38 KiB of 183.75 KiB
  */
 
 #include "kernel_operator.h"
@@ -73,7 +75,7 @@ constexpr uint32_t kSubDepth = 64;      // columns of Q and K that one Mmad sums
 constexpr uint32_t kSubValues = 64;     // value columns of one Mmad
 constexpr uint32_t kCoreRows = 64;       // query rows of a vector core
 constexpr uint32_t kRowStep = 16;        // rows that the softmax takes at a time
-constexpr uint32_t kOutputStep = 64;     // rows that the output takes at a time
+constexpr uint32_t kOutputStep = 40;     // rows that the output takes at a time
 constexpr uint32_t kChunk = 256;         // score columns that vector code covers in one pass
 constexpr uint32_t kChunks = 2;          // passes over a full tile
 constexpr uint32_t kColumns = kChunks * kChunk;
@@ -126,8 +128,8 @@ constexpr uint32_t kSTileAt = 0;
 constexpr uint32_t kTempBytes = 16 * 256 * 4; // steps of the vector programs, reductions: 16 x 256 fp32
 constexpr uint32_t kTempAt = kSTileAt + 2 * kSTileBytes;
 constexpr uint32_t kOAccBytes = 64 * 64 * 4; // output of the task, unscaled: 64 x 64 fp32
-constexpr uint32_t kOAccAt = kTempAt + 2 * kTempBytes;
-constexpr uint32_t kOTileBytes = 64 * 64 * 4; // output of one tile: 64 x 64 fp32
+constexpr uint32_t kOAccAt = kTempAt + 3 * kTempBytes;
+constexpr uint32_t kOTileBytes = 40 * 64 * 4; // output of one tile: 40 x 64 fp32
 constexpr uint32_t kOTileAt = kOAccAt + kOAccBytes;
 constexpr uint32_t kRowMaxBytes = 1 * 64 * 4; // running maximum of a row: 1 x 64 fp32
 constexpr uint32_t kRowMaxAt = kOTileAt + 2 * kOTileBytes;
@@ -143,7 +145,7 @@ constexpr uint32_t kFinalSumBytes = 1 * 64 * 4; // divisor of finished rows: 1 x
 constexpr uint32_t kFinalSumAt = kRescaleAt + 2 * kRescaleBytes;
 constexpr uint32_t kLseBytes = 1 * 64 * 4; // log of the sum of exponentials: 1 x 64 fp32
 constexpr uint32_t kLseAt = kFinalSumAt + 2 * kFinalSumBytes;
-constexpr uint32_t kRowBlocksBytes = 64 * 8 * 4; // a row's value, one block each: 64 x 8 fp32
+constexpr uint32_t kRowBlocksBytes = 40 * 8 * 4; // a row's value, one block each: 40 x 8 fp32
 constexpr uint32_t kRowBlocksAt = kLseAt + kLseBytes;
 constexpr uint32_t kCounterBytes = 1 * 512 * 4; // 0, 1, 2, ...: 1 x 512 fp32
 constexpr uint32_t kCounterAt = kRowBlocksAt + kRowBlocksBytes;
@@ -153,10 +155,14 @@ constexpr uint32_t kRowValueBytes = 64 * 8 * 4; // values of a query row, one bl
 constexpr uint32_t kRowValueAt = kRowCounterAt + kRowCounterBytes;
 constexpr uint32_t kColumnValueBytes = 1 * 512 * 4; // values of a key row: 1 x 512 fp32
 constexpr uint32_t kColumnValueAt = kRowValueAt + kRowValueBytes;
+constexpr uint32_t kTable0Bytes = 33 * 8 * 4; // a captured table: 33 x 8 fp32
+constexpr uint32_t kTable0At = kColumnValueAt + kColumnValueBytes;
 constexpr uint32_t kWindow0Bytes = 1088; // what a chunk reads of a captured table: 1 x 271 fp32
-constexpr uint32_t kWindow0At = kColumnValueAt + kColumnValueBytes;
+constexpr uint32_t kWindow0At = kTable0At + kTable0Bytes;
+constexpr uint32_t kTableRawBytes = 1 * 528 * 2; // a table before its conversion: 1 x 528 16-bit
+constexpr uint32_t kTableRawAt = kWindow0At + kWindow0Bytes;
 constexpr uint32_t kPhiloxWordsBytes = 64 * 32 * 4; // limbs of words, before and after a round: 64 x 32 int32
-constexpr uint32_t kPhiloxWordsAt = kWindow0At + kWindow0Bytes;
+constexpr uint32_t kPhiloxWordsAt = kTableRawAt + kTableRawBytes;
 constexpr uint32_t kPhiloxPartBytes = 8 * 32 * 4; // partial products of a round: 8 x 32 int32
 constexpr uint32_t kPhiloxPartAt = kPhiloxWordsAt + 2 * kPhiloxWordsBytes;
 constexpr uint32_t kPhiloxIndexBytes = 1 * 32 * 4; // 0, 1, 2, ...: 1 x 32 int32
@@ -263,6 +269,7 @@ struct Launch {
     GlobalTensor<OutputElement> out;
     GlobalTensor<float> lse;
     GlobalTensor<float> capturedBias;
+    GlobalTensor<half> capturedNear;
     GlobalTensor<float> scores;          // ring of [kBlockQ, kBlockKv]
     GlobalTensor<Element> probabilities; // ring of [kBlockQ, kBlockKv]
     GlobalTensor<float> partial;         // ring of [kBlockQ, kValueDimPad]
@@ -330,12 +337,18 @@ __aicore__ inline int32_t WindowLast0(const Task& task, int32_t kvFirst)
 {
     return task.kvLen + task.qLast - kvFirst;
 }
-constexpr float kWindow0Last = kWindow0Bytes / sizeof(float) - 1; // of its buffer
+constexpr float kWindow0Last = kWindow0Bytes / 4 - 1; // of its buffer
 
 // Where the values of bias for a task start, in elements.
 __aicore__ inline int64_t TaskOffset0(const Launch& launch, const Task& task)
 {
     return task.h * launch.tiling.capturedBiasStride[0];
+}
+
+// Where the values of near for a task start, in elements.
+__aicore__ inline int64_t TaskOffset1(const Launch& launch, const Task& task)
+{
+    return task.h * launch.tiling.capturedNearStride[1];
 }
 
 // Walks the visible tiles of this core's tasks. Cube and vector cores walk the same sequence and so agree on
@@ -1224,6 +1237,7 @@ private:
     {
         scalar0_ = TaskScalar0(task);
         offset0_ = TaskOffset0(launch_, task);
+        offset1_ = TaskOffset1(launch_, task);
         queryRow_ = task.qFirst + static_cast<int64_t>(share.first);
         task_ = task;
         queryOrigin_ = static_cast<float>(task.qFirst + static_cast<int32_t>(share.first));
@@ -1233,6 +1247,7 @@ private:
         }
         AscendC::Duplicate(RowMax(), kLowestMax, kCoreRows);
         AscendC::Duplicate(RowSum(), 0.0f, kCoreRows);
+        LoadTables();
         ComputeRowValues();
     }
 
@@ -1295,6 +1310,36 @@ private:
         AscendC::PipeBarrier<PIPE_V>();
     }
 
+    // Elements that lie apart, each filling a data block of its own.
+    template <typename T>
+    __aicore__ inline void CopyBlocks(
+        const LocalTensor<T>& blocks, const GlobalTensor<T>& src, int64_t first, int64_t stride, uint32_t count)
+    {
+        const AscendC::DataCopyPadExtParams<T> filler(false, 0, 0, 0); // repeats the element over its block
+        if (stride > 0) {
+            const uint32_t gap = static_cast<uint32_t>((stride - 1) * sizeof(T));
+            const AscendC::DataCopyExtParams params(count, sizeof(T), gap, 0, 0);
+            AscendC::DataCopyPad(blocks, src[first], params, filler);
+            return;
+        }
+        const AscendC::DataCopyExtParams params(1, sizeof(T), 0, 0, 0);
+        for (uint32_t at = 0; at < count; ++at) {
+            AscendC::DataCopyPad(blocks[at * (kBlockBytes / sizeof(T))], src[first + at * stride], params, filler);
+        }
+    }
+
+    // The first lanes of so many data blocks, converted to the next wider type.
+    template <typename To, typename From>
+    __aicore__ inline void CastBlocks(
+        const LocalTensor<float>& dst, const LocalTensor<float>& src, uint32_t lanes, uint32_t blocks)
+    {
+        constexpr uint32_t kMost = 255; // of one instruction
+        for (uint32_t at = 0; at < blocks; at += kMost) {
+            AscendC::Cast(dst[at * kBlockLanes].ReinterpretCast<To>(), src[at * kBlockLanes].ReinterpretCast<From>(),
+                AscendC::RoundMode::CAST_NONE, lanes, Min(kMost, blocks - at), {1, 1, 1, 1});
+        }
+    }
+
     // bias[h, q_pos - kv_pos + q_len]: what the chunk reads of it comes in one run. Returns the index of its first element.
     __aicore__ inline float LoadWindow0(const Chunk& chunk)
     {
@@ -1312,6 +1357,20 @@ private:
             launch_.tiling.capturedBiasStride[1], count);
         EndCapturedCopy();
         return static_cast<float>(first);
+    }
+
+    __aicore__ inline void LoadTables()
+    {
+        // near
+        BeginCapturedCopy();
+        const LocalTensor<half> raw0 =
+            Buffer<half>(kTableRawAt, kTableRawBytes);
+        CopyBlocks<half>(
+            raw0, launch_.capturedNear, offset1_, launch_.tiling.capturedNearStride[0], 33);
+        EndCapturedCopy();
+        CastBlocks<float, half>(
+            Table0(), raw0.ReinterpretCast<float>(), kBlockLanes, 33);
+        AscendC::PipeBarrier<PIPE_V>();
     }
 
     __aicore__ inline void LoadScores(const TileCursor& at, uint32_t firstRow, uint32_t rows)
@@ -1349,13 +1408,14 @@ private:
         }
     }
 
-    // score = score + bias[h, q_pos - kv_pos + q_len]
+    // score = score + bias[h, q_pos - kv_pos + q_len] + near[min(max(q_pos - kv_po ...
     __aicore__ inline void ApplyScore(const Chunk& chunk)
     {
         const LocalTensor<float> column0 = ColumnValue(0)[chunk.firstCol];
         const LocalTensor<float> row0 = RowValue(0)[chunk.firstRow * kBlockLanes];
         const LocalTensor<float> temp0 = Temp(0);
         const LocalTensor<float> temp1 = Temp(1);
+        const LocalTensor<float> temp2 = Temp(2);
         const float windowFirst0 = LoadWindow0(chunk);
         // score
         AscendC::Muls(chunk.scores, chunk.scores, kScale, chunk.count);
@@ -1364,23 +1424,43 @@ private:
         SubTile(temp0, {row0, kPerRow}, {column0, kPerColumn}, chunk);
         AscendC::PipeBarrier<PIPE_V>();
         // q_pos - kv_pos + q_len
-        AscendC::Adds(temp0, temp0, scalar0_, chunk.count);
+        AscendC::Adds(temp1, temp0, scalar0_, chunk.count);
         AscendC::PipeBarrier<PIPE_V>();
-        AscendC::Adds(temp0, temp0, -windowFirst0, chunk.count);
+        AscendC::Adds(temp1, temp1, -windowFirst0, chunk.count);
+        AscendC::PipeBarrier<PIPE_V>();
+        AscendC::Maxs(temp1, temp1, 0.0f, chunk.count);
+        AscendC::PipeBarrier<PIPE_V>();
+        AscendC::Mins(temp1, temp1, kWindow0Last, chunk.count);
+        AscendC::PipeBarrier<PIPE_V>();
+        AscendC::Muls(temp1, temp1, 4.0f, chunk.count);
+        AscendC::PipeBarrier<PIPE_V>();
+        AscendC::Cast(temp1.ReinterpretCast<int32_t>(), temp1, AscendC::RoundMode::CAST_RINT, chunk.count);
+        AscendC::PipeBarrier<PIPE_V>();
+        // bias[h, q_pos - kv_pos + q_len]
+        GatherTile(temp2, Window0(), temp1, chunk);
+        AscendC::PipeBarrier<PIPE_V>();
+        // score + bias[h, q_pos - kv_pos + q_len]
+        AscendC::Add(temp1, chunk.scores, temp2, chunk.count);
+        AscendC::PipeBarrier<PIPE_V>();
+        // max(q_pos - kv_pos, 0)
+        AscendC::Maxs(temp0, temp0, 0.0f, chunk.count);
+        AscendC::PipeBarrier<PIPE_V>();
+        // min(max(q_pos - kv_pos, 0), 32)
+        AscendC::Mins(temp0, temp0, 32.0f, chunk.count);
         AscendC::PipeBarrier<PIPE_V>();
         AscendC::Maxs(temp0, temp0, 0.0f, chunk.count);
         AscendC::PipeBarrier<PIPE_V>();
-        AscendC::Mins(temp0, temp0, kWindow0Last, chunk.count);
+        AscendC::Mins(temp0, temp0, 32.0f, chunk.count);
         AscendC::PipeBarrier<PIPE_V>();
-        AscendC::Muls(temp0, temp0, 4.0f, chunk.count);
+        AscendC::Muls(temp0, temp0, 32.0f, chunk.count);
         AscendC::PipeBarrier<PIPE_V>();
         AscendC::Cast(temp0.ReinterpretCast<int32_t>(), temp0, AscendC::RoundMode::CAST_RINT, chunk.count);
         AscendC::PipeBarrier<PIPE_V>();
-        // bias[h, q_pos - kv_pos + q_len]
-        GatherTile(temp1, Window0(), temp0, chunk);
+        // near[min(max(q_pos - kv_pos, 0), 32), h]
+        GatherTile(temp2, Table0(), temp0, chunk);
         AscendC::PipeBarrier<PIPE_V>();
-        // score = score + bias[h, q_pos - kv_pos + q_len]
-        AscendC::Add(chunk.scores, chunk.scores, temp1, chunk.count);
+        // score = score + bias[h, q_pos - kv_pos + q_len] + near[min(max(q_pos - kv_po ...
+        AscendC::Add(chunk.scores, temp1, temp2, chunk.count);
         AscendC::PipeBarrier<PIPE_V>();
     }
 
@@ -1776,6 +1856,11 @@ private:
         return Buffer<float>(kColumnValueAt + index * kColumnValueBytes, kColumnValueBytes);
     }
 
+    __aicore__ inline LocalTensor<float> Table0() const
+    {
+        return Buffer<float>(kTable0At, kTable0Bytes);
+    }
+
     __aicore__ inline LocalTensor<float> Window0() const
     {
         return Buffer<float>(kWindow0At, kWindow0Bytes);
@@ -1791,6 +1876,7 @@ private:
     uint32_t partialSlot_ = 0;
     float scalar0_ = 0.0f; // q_len
     int64_t offset0_ = 0; // bias, elements
+    int64_t offset1_ = 0; // near, elements
     Task task_ {};
     int64_t queryRow_ = 0; // first query row of this core's share
     int64_t keyRow_ = 0;   // first key row of the tile
@@ -1803,7 +1889,7 @@ private:
 
 extern "C" __global__ __aicore__ void fa_training_forward(
     uint64_t fftsAddr, GM_ADDR q, GM_ADDR k, GM_ADDR v, GM_ADDR out, GM_ADDR lse,
-    GM_ADDR capturedBias, GM_ADDR workspace, fa_training::Tiling tiling)
+    GM_ADDR capturedBias, GM_ADDR capturedNear, GM_ADDR workspace, fa_training::Tiling tiling)
 {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
     AscendC::SetSyncBaseAddr(fftsAddr);
@@ -1821,6 +1907,7 @@ extern "C" __global__ __aicore__ void fa_training_forward(
     launch.out.SetGlobalBuffer(reinterpret_cast<__gm__ fa_training::OutputElement*>(out));
     launch.lse.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(lse));
     launch.capturedBias.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(capturedBias));
+    launch.capturedNear.SetGlobalBuffer(reinterpret_cast<__gm__ half*>(capturedNear));
     launch.PlaceWorkspace(workspace);
     if ASCEND_IS_AIC {
         fa_training::CubeCore(launch).Run();

@@ -30,6 +30,7 @@ struct Pointers {
     void* out;
     void* lse; // fp32 [batch, heads, q_len]
     void* capturedBias; // tensor bias, fp32
+    void* capturedNear; // tensor near, fp16
     void* workspace; // WorkspaceBytes, aligned to kWorkspaceAlignment
 };
 
@@ -73,6 +74,7 @@ inline aclError Launch(aclrtFuncHandle kernel, uint32_t blocks, aclrtStream stre
     Append(status, args, pointers.out);
     Append(status, args, pointers.lse);
     Append(status, args, pointers.capturedBias);
+    Append(status, args, pointers.capturedNear);
     Append(status, args, pointers.workspace);
     Append(status, args, tiling);
     if (status == ACL_SUCCESS) {

@@ -27,6 +27,7 @@ struct Tiling {
     uint32_t offset;
     uint32_t training;
     int64_t capturedBiasStride[4]; // tensor bias, fp32: elements by dimension, 0 where it broadcasts
+    int64_t capturedNearStride[4]; // tensor near, fp16: elements by dimension, 0 where it broadcasts
 };
 static_assert(sizeof(int64_t[26]) <= sizeof(Tiling), "the fixed part of the launch block is 26 words");
 } // namespace fa_training

@@ -8,7 +8,7 @@ use super::loads::{LoadKind, LoadPlan, is_wide};
 use super::program::{Arg, Copy, Op, Space};
 use super::scalar::float_literal;
 use super::windows::Window;
-use super::{Lowering, Table, TaskOffset, Value};
+use super::{Lowering, Table, TaskOffset, Value, table_step};
 
 /// Twice this factor takes any positive fp32 number, denormals included, to 2 or more.
 const TO_ABOVE_ONE: f32 = 3.777_893_2e22; // 2^75
@@ -290,6 +290,7 @@ impl Lowering<'_> {
         let (dtype, note) = (declared.dtype, declared.name.clone());
         let tensor = self.names.captured(plan.tensor).to_owned();
         let stride = |dim: usize| format!("launch_.tiling.{tensor}Stride[{dim}]");
+        let spread = |dim: usize| dim + 1 != declared.dims.len();
         let offset = self.offset(&plan, &note);
         let (helper, strides) = match plan.kind {
             LoadKind::Rows { dim } => ("LoadRows", vec![stride(dim)]),
@@ -304,6 +305,7 @@ impl Lowering<'_> {
                     len,
                     offset,
                     stride: stride(dim),
+                    spread: spread(dim),
                     note,
                 };
                 return self.lookup(space, table, index);
@@ -314,6 +316,7 @@ impl Lowering<'_> {
                     dtype,
                     offset,
                     stride: stride(dim),
+                    spread: spread(dim),
                     first: plan.first,
                     last: plan.last,
                     factors: plan.factors,
@@ -378,6 +381,7 @@ impl Lowering<'_> {
     /// A gather from a table in UB; indices of pairs that are no pairs are kept inside.
     fn lookup(&mut self, space: Space, table: Table, index: ExprId) -> Arg {
         let last = (table.len - 1) as f32;
+        let step = table_step(table.spread) as f32;
         let tables = &mut self.lowered.tables;
         let known = tables.iter().position(|other| *other == table);
         let at = known.unwrap_or_else(|| {
@@ -388,7 +392,7 @@ impl Lowering<'_> {
         let index = self.arg(space, index);
         let index = self.with_scalar(space, "Maxs", index, 0.0);
         let index = self.with_scalar(space, "Mins", index, last);
-        let bytes = self.with_scalar(space, "Muls", index, 4.0);
+        let bytes = self.with_scalar(space, "Muls", index, step);
         let bytes = self.apply(space, Op::ToBits, vec![bytes]);
         let at = u32::try_from(at).expect("few tables");
         self.apply(space, Op::Gather(at), vec![bytes])
@@ -399,6 +403,7 @@ impl Lowering<'_> {
     /// A gather from the window of the chunk; indices of pairs that are no pairs are kept inside.
     fn lookup_in_window(&mut self, window: Window, index: ExprId) -> Arg {
         let space = Space::Tile;
+        let step = table_step(window.spread) as f32;
         let windows = &mut self.lowered.windows;
         let known = windows.iter().position(|other| *other == window);
         let at = known.unwrap_or_else(|| {
@@ -413,7 +418,7 @@ impl Lowering<'_> {
         let index = self.with_scalar(space, "Maxs", index, 0.0);
         let last = Op::Scalar("Mins", format!("kWindow{at}Last"));
         let index = self.apply(space, last, vec![index]);
-        let bytes = self.with_scalar(space, "Muls", index, 4.0);
+        let bytes = self.with_scalar(space, "Muls", index, step);
         let bytes = self.apply(space, Op::ToBits, vec![bytes]);
         self.apply(space, Op::GatherWindow(at), vec![bytes])
     }

@@ -16,6 +16,9 @@ use super::windows::{WindowPlan, window};
 /// Largest table, elements: 16 KiB of fp32 in UB.
 const MAX_TABLE: i64 = 4096;
 
+/// Largest table along a dimension that is not the last: its elements lie apart, and each takes a data block.
+const MAX_SPREAD_TABLE: i64 = 512;
+
 /// How one element read is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LoadKind {
@@ -161,25 +164,26 @@ fn looked_up(
             "declare the table as `int32` or a float type, or generate for `cpu`",
         ));
     }
-    if dim + 1 != tensor.dims.len() {
-        return Err((
-            "looked up along a dimension that is not its last",
-            "declare the tensor with that dimension last, or generate for `cpu`",
-        ));
-    }
+    let is_last = dim + 1 == tensor.dims.len();
+    let most = if is_last { MAX_TABLE } else { MAX_SPREAD_TABLE };
     let declared = &tensor.dims[dim];
     if let Ok(len) = u32::try_from(declared.constant)
         && declared.sizes.is_empty()
-        && declared.constant <= MAX_TABLE
+        && declared.constant <= most
     {
         return Ok(LoadKind::Table { dim, len, index });
     }
     match window(exprs, dependences, index, variant.align) {
         Some(plan) => Ok(LoadKind::Window { dim, index, plan }),
-        None => Err((
+        None if is_last => Err((
             "looked up along a dimension whose size the launch decides or that passes 4096, by an index that is no \
              sum of positions",
             "index it by a sum like `q_pos - kv_pos + n`, clamped or not, or give it a constant size of at most 4096",
+        )),
+        None => Err((
+            "looked up along a dimension that is not its last, and whose size the launch decides or passes 512, by an \
+             index that is no sum of positions",
+            "declare it last, index it by a sum like `q_pos - kv_pos + n`, or give it a constant size of at most 512",
         )),
     }
 }

@@ -60,9 +60,20 @@ pub(crate) struct Table {
     pub(crate) offset: String,
     /// Stride between elements.
     pub(crate) stride: String,
+    /// Whether elements lie apart: each then fills a data block.
+    pub(crate) spread: bool,
     /// The tensor's name in the `.fa` file.
     pub(crate) note: String,
 }
+
+/// Bytes from element to element of a table in UB.
+pub(crate) fn table_step(spread: bool) -> u32 {
+    if spread { BLOCK_BYTES } else { FLOAT_BYTES }
+}
+
+/// Bytes of a data block, and of an fp32 number.
+const BLOCK_BYTES: u32 = 32;
+const FLOAT_BYTES: u32 = 4;
 
 /// The vector programs of a variant.
 #[derive(Clone, Debug, Default, serde::Serialize)]

@@ -32,6 +32,8 @@ pub(crate) struct Window {
     pub(crate) offset: String,
     /// Stride between elements.
     pub(crate) stride: String,
+    /// Whether elements lie apart: each then fills a data block.
+    pub(crate) spread: bool,
     /// The bounds of the index.
     pub(crate) first: ExprId,
     pub(crate) last: ExprId,
