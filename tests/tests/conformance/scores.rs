@@ -58,7 +58,7 @@ pub(crate) fn score(dice: &mut Dice, declared: &mut Declarations) -> Term {
 fn with_inputs(dice: &mut Dice, declared: &mut Declarations) -> String {
     let float = dice.pick(&["fp32", "fp32", "fp16", "bf16"]);
     let mut tensor = |name: &str, dims: &str| declared.tensor(name, &format!("{float}[{dims}]"));
-    match dice.below(13) {
+    match dice.below(14) {
         0 => format!(
             "{{}} - {}[h] * float(q_pos - kv_pos)",
             tensor("slopes", "h")
@@ -91,7 +91,11 @@ fn with_inputs(dice: &mut Dice, declared: &mut Declarations) -> String {
             let ids = declared.tensor("kinds", "int32[b, kv_len]");
             format!("if {ids}[b, kv_idx] % 2 == 0 {{ {{}} }} else {{ {{}} - 1.0 }}")
         }
-        11 => format!("{{}} / {}", declared.param("temperature", "float = 1.25")),
+        11 => format!(
+            "{{}} + {}[clamp(q_pos - kv_pos, 0, 16), h]",
+            tensor("near", "17, h")
+        ),
+        12 => format!("{{}} / {}", declared.param("temperature", "float = 1.25")),
         _ => {
             let sharp = declared.param("sharp", "bool = true");
             format!("if {sharp} {{ {{}} * 2.0 }} else {{ {{}} }}")
