@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use fa_runtime::Effort;
 
 /// Attention kernels from `.fa` files.
 #[derive(Debug, Parser)]
@@ -51,6 +52,25 @@ pub(crate) enum Format {
     Text,
     /// For machines
     Json,
+}
+
+/// What CPU kernels are compiled for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EffortArg {
+    /// Quick launches
+    #[default]
+    Speed,
+    /// Quick compilation, for launches of small problems
+    Compile,
+}
+
+impl From<EffortArg> for Effort {
+    fn from(effort: EffortArg) -> Effort {
+        match effort {
+            EffortArg::Speed => Effort::Speed,
+            EffortArg::Compile => Effort::Compile,
+        }
+    }
 }
 
 /// What a file is read with.
@@ -241,6 +261,10 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) together: bool,
 
+    /// What CPU kernels are compiled for
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) effort: EffortArg,
+
     /// 16-bit unsigned files hold bf16 bit patterns; always so, the flag is for scripts
     #[arg(long)]
     pub(crate) bf16_as_u16: bool,
@@ -266,6 +290,10 @@ pub(crate) struct VerifyArgs {
     /// Folder that receives the emitted files of every backend
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
+
+    /// What CPU kernels are compiled for
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) effort: EffortArg,
 
     #[command(flatten)]
     pub(crate) source: SourceArgs,

@@ -28,7 +28,7 @@ pub(crate) struct Loaded {
     of_batches: Vec<Diagnostic>,
 }
 
-/// As [`load`], for commands that launch: what is worth noting of batches waits until there is one.
+/// As [`load`], for commands that launch or look at one kernel: what is worth noting of batches waits until there is one.
 ///
 /// # Errors
 /// As [`load`].

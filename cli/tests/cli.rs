@@ -390,3 +390,39 @@ fn a_file_may_name_a_target_that_lies_beside_it() {
         assert_eq!(own, more != ["--target", "cpu"], "{}", run.stdout);
     }
 }
+
+/// A fenced block of the README by how it starts, without its fences.
+fn readme_block(start: &str) -> String {
+    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md");
+    let text = fs_err::read_to_string(readme).expect("the README can be read");
+    let (_, rest) = text.split_once(start).expect("the README has the block");
+    let (block, _) = rest.split_once("\n```").expect("the block ends");
+    format!("{block}\n")
+}
+
+#[test]
+fn the_readme_shows_what_the_command_says() {
+    let folder = Folder::with("big.fa", &readme_block("```text\n// big.fa\n"));
+    let big = fs_err::read_to_string(folder.path().join("big.fa")).expect("just written");
+    folder.write("big.fa", format!("// big.fa\n{big}"));
+    let shown = readme_block("```console\n$ fa-gen check big.fa --target ascend910b\n");
+    let run = folder.run(&["check", "big.fa", "--target", "ascend910b"]);
+    let said: Vec<&str> = run.stderr.lines().collect();
+    for part in shown.split("…\n") {
+        let lines: Vec<&str> = part.lines().collect();
+        let found = said.windows(lines.len()).any(|window| window == lines);
+        assert!(
+            found,
+            "the README shows\n{part}\nand the command says\n{}",
+            run.stderr
+        );
+    }
+
+    let folder = Folder::with("alibi.fa", "");
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/alibi.fa");
+    fs_err::copy(example, folder.path().join("alibi.fa")).expect("the example is there");
+    let shown = readme_block("-o out --target ascend910b --target cpu\n");
+    let both = ["--target", "ascend910b", "--target", "cpu"];
+    let run = folder.run(&[&["alibi.fa", "-o", "out"][..], &both].concat());
+    assert_eq!(run.stdout, shown);
+}

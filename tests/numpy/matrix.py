@@ -1,6 +1,6 @@
 """`fa-gen run` against attention written in NumPy, f64, on .npy files that NumPy made.
 
-    python matrix.py FA_GEN WORK_DIR [--all] [--jobs N]
+    python matrix.py FA_GEN WORK_DIR [--all] [--jobs N] [--effort speed|compile]
 
 Every combination of two settings occurs (a pairwise cover); `--all` runs every combination of all of them. All masks of
 one head_dim are variants of one file and compiled into one library per backend.
@@ -101,7 +101,7 @@ def inputs(row):
     return tensors, unseen
 
 
-def check(fa_gen, work, row, backend):
+def check(fa_gen, work, effort, row, backend):
     """One launch; returns what is wrong with it, or None."""
     q_len, kv_len, head_dim, group, mask, data = row
     folder = work / f"{backend}_{mask}_{head_dim}_{group}_{q_len}_{kv_len}_{data}"
@@ -113,7 +113,7 @@ def check(fa_gen, work, row, backend):
         stored = np.where(unseen[:, None], np.float16(np.nan), tensor) if name in poisoned else tensor
         np.save(folder / f"{name}.npy", stored)
     command = [fa_gen, "run", work / f"d{head_dim}.fa", "--name", mask, "--together"]
-    command += ["--q", "q.npy", "--k", "k.npy", "--v", "v.npy", "-o", "o.npy", "--lse", "lse.npy"]
+    command += ["--effort", effort, "--q", "q.npy", "--k", "k.npy", "--v", "v.npy", "-o", "o.npy", "--lse", "lse.npy"]
     target = ["--backend", "ascend", "--target", "ascend910b"] if backend == "ascend" else ["--backend", "cpu"]
     done = subprocess.run(command + target, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -143,6 +143,7 @@ def main():
     parser.add_argument("work", type=pathlib.Path)
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--effort", choices=["speed", "compile"], default="speed")
     arguments = parser.parse_args()
     rows = first_of_each_file(list(itertools.product(*FACTORS)) if arguments.all else list(pairwise()))
     fa_gen, work = arguments.fa_gen.resolve(), arguments.work.resolve()
@@ -152,7 +153,7 @@ def main():
     started, failed = time.monotonic(), 0
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         jobs = {
-            pool.submit(check, fa_gen, work, row, backend): (row, backend)
+            pool.submit(check, fa_gen, work, arguments.effort, row, backend): (row, backend)
             for row in rows
             for backend in ("cpu", "ascend")
         }

@@ -8,7 +8,9 @@ use fa_dsl::diagnostic::Diagnostic;
 use fa_dsl::philox::Seed;
 use fa_dsl::variant::{Dtype, Variant};
 use fa_runtime::npy::Narrowed;
-use fa_runtime::{Arguments, Backend, Error, Kernel, PackedLengths, Report, Runtime, Tensor, npy};
+use fa_runtime::{
+    Arguments, Backend, Effort, Error, Kernel, PackedLengths, Report, Runtime, Tensor, npy,
+};
 use fa_targets::{Target, TargetKind};
 use serde_json::{Value, json};
 
@@ -63,6 +65,7 @@ pub(crate) fn run(args: &RunArgs, session: &mut Session) -> anyhow::Result<Outco
         vec![variant]
     };
     let target = target.as_ref();
+    let variant = (variant, args.effort.into());
     match launch(variant, target, &compiled, &arguments, &loaded, session) {
         Ok(Some((results, report))) => {
             npy::write(&args.output, &results.0)
@@ -272,7 +275,7 @@ fn arguments<'t>(
 
 /// Compiles these variants and launches one of them; `None` where a warning of planning is fatal.
 fn launch(
-    variant: &Variant,
+    (variant, effort): (&Variant, Effort),
     target: Option<&Target>,
     compiled: &[&Variant],
     arguments: &Arguments<'_>,
@@ -293,7 +296,8 @@ fn launch(
             }
             let mut compiled = compiled.to_vec();
             compiled.retain(|one| fa_codegen::plan(one, target).is_ok());
-            let kernels = Runtime::from_env()?.compile_many(&compiled, target)?;
+            let runtime = Runtime::from_env()?.for_effort(effort);
+            let kernels = runtime.compile_many(&compiled, target)?;
             let mut kernels = compiled.into_iter().zip(kernels);
             let found = kernels.find(|(one, _)| one.name.value == variant.name.value);
             found.expect("it was planned just now").1

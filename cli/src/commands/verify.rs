@@ -24,7 +24,7 @@ pub(crate) fn run(args: &VerifyArgs, session: &mut Session) -> anyhow::Result<Ou
     if session.failed() {
         return Ok(session.finish(json!({ "rows": [] }))?);
     }
-    let runtime = Runtime::from_env()?;
+    let runtime = Runtime::from_env()?.for_effort(args.effort.into());
     let mut rows: Vec<Row> = Vec::new();
     let mut skipped = Vec::new();
     let mut compiled: Vec<(&Variant, Vec<Kernel>)> = Vec::new();
