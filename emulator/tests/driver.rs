@@ -76,6 +76,22 @@ fn command_lines() {
         .outcome
         .is_ok()
     );
+    let other = attempt("k.asc", &source, &["--npu-arch=dav-2201", "--enable-simt"]).error();
+    assert_eq!(
+        other,
+        "emulated bisheng: `--enable-simt` is for NPU 3510, the emulated chip is NPU 2201"
+    );
+    let usual = [
+        "--run-mode=sim",
+        "--sanitizer",
+        "-dc",
+        "-lruntime",
+        "-Wl,--disable-new-dtags",
+    ];
+    let log = ["--npu-arch=dav-2201", "--cce-auto-sync-log=sync.txt"];
+    let remarks = attempt("k.asc", &source, &[&usual[..], &log[..]].concat());
+    let remarks = remarks.outcome.as_ref().expect("documented options");
+    assert!(remarks.ends_with("no report is written\n"), "{remarks}");
     assert!(matches!(
         driver::compile(&[]),
         Err(driver::DriverError::Args(_))

@@ -10,6 +10,10 @@ fn main() -> ExitCode {
         let _ = writeln!(std::io::stdout(), "{}", fa_emulator::driver::version());
         return ExitCode::SUCCESS;
     }
+    if args == ["-print-targets"] {
+        let _ = writeln!(std::io::stdout(), "hiipu64 (emulated)");
+        return ExitCode::SUCCESS;
+    }
     let mut stderr = std::io::stderr();
     // A closed stderr leaves nothing to tell anybody.
     match fa_emulator::driver::compile_with_diagnostics(&args) {

@@ -16,6 +16,8 @@ pub(crate) struct Config {
     pub(crate) passed_on: Vec<OsString>,
     pub(crate) has_standard: bool,
     pub(crate) no_reserved_ub: bool,
+    /// Options that were taken and change nothing that one would expect, a line each.
+    pub(crate) remarks: String,
 }
 
 /// Why a command line was refused.
@@ -27,6 +29,14 @@ pub enum ArgsError {
     Unknown {
         /// The option as written.
         option: String,
+    },
+    /// An option of another chip's compiler.
+    #[error("emulated bisheng: `{option}` is for NPU 3510, the emulated chip is NPU {number}")]
+    OtherChip {
+        /// The option as written.
+        option: String,
+        /// The emulated chip's architecture number.
+        number: u32,
     },
     /// An option without its value.
     #[error("emulated bisheng: option `{option}` needs a value")]
@@ -85,7 +95,7 @@ const PASSED_ON: [&str; 11] = [
     "-w",
 ];
 /// Switches that mean nothing here: the output is always one position-independent container.
-const IGNORED: [&str; 10] = [
+const IGNORED: [&str; 12] = [
     "-fPIC",
     "-shared",
     "--shared",
@@ -96,7 +106,12 @@ const IGNORED: [&str; 10] = [
     "--cce-auto-sync=off",
     "--cce-auto-infer-kernel-type=false",
     "--cce-auto-infer-kernel-type=true",
+    // Every launch is simulated and checked.
+    "--run-mode=sim",
+    "--sanitizer",
 ];
+/// Switches of chips with register code.
+const OTHER_CHIP: [&str; 2] = ["--enable-simt", "--cce-disable-vf-stack-reserved-ubuf"];
 
 #[derive(Default)]
 struct Draft {
@@ -107,6 +122,7 @@ struct Draft {
     passed_on: Vec<OsString>,
     has_standard: bool,
     no_reserved_ub: bool,
+    remarks: String,
 }
 
 impl Config {
@@ -167,6 +183,18 @@ impl Draft {
             self.passed_on.push(word.clone());
         } else if IGNORED.contains(&text) || text.starts_with("-l") || text.starts_with("-L") {
             // Libraries of a real toolkit have no counterpart in a container.
+        } else if text.starts_with("-Wl,") {
+            // A container is not linked with anything.
+        } else if text.starts_with("--cce-auto-sync-log=") {
+            self.remarks.push_str(&format!(
+                "emulated bisheng: `{text}`: no synchronisation is inserted, no report is written\n"
+            ));
+        } else if OTHER_CHIP.contains(&text) {
+            let target = options::current().target;
+            return Err(ArgsError::OtherChip {
+                option: text.to_owned(),
+                number: target.chip.map_or(0, |chip| chip.npu_arch),
+            });
         } else if text.starts_with('-') {
             return Err(ArgsError::Unknown {
                 option: text.to_owned(),
@@ -206,6 +234,7 @@ impl Draft {
             passed_on: self.passed_on,
             has_standard: self.has_standard,
             no_reserved_ub: self.no_reserved_ub,
+            remarks: self.remarks,
         })
     }
 }

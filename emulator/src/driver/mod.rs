@@ -120,8 +120,9 @@ pub fn compile_with_diagnostics(args: &[OsString]) -> Result<String, DriverError
     let kernels = scan::kernels(&scanned, &include)?;
     let unit = wrap::unit_with_table(&config.source, &source, &kernels);
     let (cube, vector) = job.both_passes(&unit)?;
-    let mut output = vector.1;
-    if cube.1 != output {
+    let mut output = config.remarks.clone();
+    output.push_str(&vector.1);
+    if cube.1 != vector.1 {
         output.push_str(&cube.1);
     }
     let kernels = kernels.into_iter().map(|kernel| kernel.kernel).collect();
