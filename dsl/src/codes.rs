@@ -103,4 +103,5 @@ codes! {
     306 "306" WINDOW_SEES_ALL "window-sees-all" Note "a window that is larger than every length of a launch";
     307 "307" NON_FINITE_VALUE "non-finite-value" Warning "NaN or an infinity in an argument or a result";
     308 "308" INDEX_OUT_OF_RANGE "index-out-of-range" Warning "lengths or document numbers that no launch has";
+    309 "309" SCORE_OVERFLOW "score-overflow" Warning "scores beyond the type that softmax is computed in";
 }

@@ -226,6 +226,18 @@ impl<'a> Reference<'a> {
         row::compute(self, self.place(index), scratch, out)
     }
 
+    /// The exact scores of a row's attended keys, those of -inf left out, and where the row is: its sequence, its
+    /// head, and its number within the sequence.
+    pub fn scores<'s>(
+        &self,
+        index: usize,
+        scratch: &'s mut Scratch,
+    ) -> ([usize; 3], &'s [(usize, f64)]) {
+        let place = self.place(index);
+        let scores = row::scores(self, place, scratch);
+        ([place.b, place.h, place.q_idx], scores)
+    }
+
     /// Computes all rows, one after the other.
     pub fn run(&self) -> Output {
         let width = self.row_width();

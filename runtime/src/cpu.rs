@@ -12,6 +12,7 @@ use rayon::prelude::*;
 
 use crate::abi::{CpuEntry, MAX_RANK};
 use crate::cache::{Cache, Key, KeyParts};
+use crate::effort::Effort;
 use crate::error::{Error, Result};
 use crate::launch::{Checked, Outputs, declared_strides, four, logical_strides, lse_strides};
 use crate::program;
@@ -22,16 +23,6 @@ pub const RUSTC_VARIABLE: &str = "RUSTC";
 
 /// Ranges of tasks per thread: enough that an uneven mask keeps all threads busy.
 const RANGES_PER_THREAD: usize = 8;
-
-/// What CPU kernels are compiled for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Effort {
-    /// Quick launches.
-    #[default]
-    Speed,
-    /// Quick compilation, for many kernels of which each is launched on a few small problems.
-    Compile,
-}
 
 /// A loaded library of CPU kernels.
 #[derive(Clone, Debug)]

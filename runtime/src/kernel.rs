@@ -10,7 +10,8 @@ use fa_targets::{Target, TargetKind};
 use crate::abi::CpuEntry;
 use crate::ascend::{self, AscendKernel};
 use crate::cache::Cache;
-use crate::cpu::{self, CpuKernel, CpuLaunch, Effort};
+use crate::cpu::{self, CpuKernel, CpuLaunch};
+use crate::effort::Effort;
 use crate::error::{Error, Result};
 use crate::launch::{Arguments, Checked, Outputs, lse_shape, output_shape, strict_result_findings};
 use crate::merge::{self, Merged, Partial};
@@ -144,7 +145,7 @@ impl Runtime {
         }
     }
 
-    /// What CPU kernels are compiled for; results are the same.
+    /// What kernels are compiled for.
     #[must_use]
     pub fn for_effort(mut self, effort: Effort) -> Runtime {
         self.effort = effort;
@@ -234,7 +235,7 @@ impl Runtime {
         renderings: &[Vec<GeneratedFile>],
         target: &Target,
     ) -> Result<(Vec<Code>, bool)> {
-        let library = ascend::compile(&self.cache, target, renderings)?;
+        let library = ascend::compile(&self.cache, self.effort, target, renderings)?;
         let codes = plans
             .iter()
             .map(|plan| {

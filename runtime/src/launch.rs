@@ -3,6 +3,7 @@
 mod captured;
 mod check;
 mod notes;
+mod overflow;
 mod params;
 mod requirements;
 mod strict;
@@ -153,10 +154,14 @@ impl Checked<'_> {
         check::outputs(variant, self, outputs).map_err(Error::Launch)
     }
 
-    /// What strict mode says of the elements of the inputs: values that are NaN or infinite, lengths and documents
-    /// that no launch has.
+    /// What strict mode says of the inputs: values that are NaN or infinite, lengths and documents that no launch
+    /// has, and, where these are sound, scores beyond the type of softmax.
     pub fn strict_findings(&self, variant: &Variant) -> Vec<Diagnostic> {
-        strict::inputs(variant, self)
+        let found = strict::inputs(variant, self);
+        if found.is_empty() {
+            return overflow::scores(variant, self).into_iter().collect();
+        }
+        found
     }
 
     /// The lengths of the longest sequence, query rows and key rows: what loops and blocks are counted by.

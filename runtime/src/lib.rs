@@ -9,6 +9,7 @@ pub mod abi;
 mod ascend;
 pub mod cache;
 mod cpu;
+mod effort;
 mod element;
 mod error;
 mod files;
@@ -23,7 +24,8 @@ pub mod verify;
 mod view;
 
 pub use ascend::ASCEND_HOME_VARIABLE;
-pub use cpu::{Effort, RUSTC_VARIABLE};
+pub use cpu::RUSTC_VARIABLE;
+pub use effort::Effort;
 pub use error::{Error, Result};
 pub use files::write_atomically;
 pub use kernel::{Backend, Kernel, LinkedCode, Report, Results, Runtime};

@@ -30,6 +30,83 @@ pub(crate) fn evaluate(
     checked: &Checked<'_>,
     arithmetic: Arithmetic,
 ) -> Result<Output> {
+    with_reference(variant, checked, arithmetic, run_rows)
+}
+
+/// What attended pairs have as scores, and those that a limit does not hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Overflows {
+    /// Attended pairs whose score is not -inf.
+    pub(crate) pairs: usize,
+    /// Of these, pairs whose score is beyond the limit.
+    pub(crate) count: usize,
+    /// The first of them: sequence, head, query row and key row, and its score.
+    pub(crate) first: Option<([usize; 4], f64)>,
+    /// The one with the largest magnitude.
+    pub(crate) largest: f64,
+}
+
+impl Overflows {
+    /// Those of earlier rows, then those of later ones.
+    fn then(self, later: Overflows) -> Overflows {
+        let larger = self.largest.abs() >= later.largest.abs();
+        Overflows {
+            pairs: self.pairs + later.pairs,
+            count: self.count + later.count,
+            first: self.first.or(later.first),
+            largest: if larger { self.largest } else { later.largest },
+        }
+    }
+}
+
+/// Counts the attended pairs of a launch whose exact score has at least that magnitude.
+pub(crate) fn overflows(
+    variant: &Variant,
+    checked: &Checked<'_>,
+    magnitude: f64,
+) -> Result<Overflows> {
+    let count = |reference: &Reference<'_>| {
+        let steps = reference.rows().div_ceil(ROWS_PER_STEP);
+        let of_step = |scratch: &mut Scratch, step: usize| {
+            let last = ((step + 1) * ROWS_PER_STEP).min(reference.rows());
+            let rows = step * ROWS_PER_STEP..last;
+            rows.map(|row| of_row(reference, row, magnitude, scratch))
+                .fold(Overflows::default(), Overflows::then)
+        };
+        let found = (0..steps).into_par_iter();
+        found
+            .map_init(Scratch::default, of_step)
+            .reduce(Overflows::default, Overflows::then)
+    };
+    with_reference(variant, checked, Arithmetic::Exact, count)
+}
+
+fn of_row(
+    reference: &Reference<'_>,
+    row: usize,
+    magnitude: f64,
+    scratch: &mut Scratch,
+) -> Overflows {
+    let ([b, h, q_idx], scores) = reference.scores(row, scratch);
+    let beyond = || scores.iter().filter(|(_, score)| score.abs() >= magnitude);
+    let larger = |a: f64, b: f64| if b.abs() > a.abs() { b } else { a };
+    Overflows {
+        pairs: scores.len(),
+        count: beyond().count(),
+        first: beyond()
+            .next()
+            .map(|(kv_idx, score)| ([b, h, q_idx, *kv_idx], *score)),
+        largest: beyond().map(|(_, score)| *score).fold(0.0, larger),
+    }
+}
+
+/// Prepares a checked launch for the interpreter.
+fn with_reference<T>(
+    variant: &Variant,
+    checked: &Checked<'_>,
+    arithmetic: Arithmetic,
+    use_it: impl FnOnce(&Reference<'_>) -> T,
+) -> Result<T> {
     let [q, k, v] = checked.inputs.each_ref().map(TensorView::to_f64);
     let owned: Vec<Owned> = checked.captured.iter().map(Owned::new).collect();
     let cumulative = checked.packed.as_ref().map(|packed| {
@@ -58,7 +135,7 @@ pub(crate) fn evaluate(
         params: checked.params.clone(),
         training: checked.training,
     };
-    Ok(run_rows(&Reference::new(problem, arithmetic)?))
+    Ok(use_it(&Reference::new(problem, arithmetic)?))
 }
 
 fn run_rows(reference: &Reference<'_>) -> Output {

@@ -53,12 +53,7 @@ pub struct Row {
 /// # Errors
 /// The case itself does not pass the checks of a launch.
 pub fn compare(variant: &Variant, kernels: &[&Kernel], case: &Case) -> Result<Vec<Row>> {
-    let arguments = case.arguments();
-    let checked = arguments.check(variant)?;
-    let exact = reference::evaluate(variant, &checked, Arithmetic::Exact)?;
-    let naive = reference::evaluate(variant, &checked, reference::same_precision(variant))?;
-    let out_allowed = allowed(&naive.out, &exact.out);
-    let lse_allowed = allowed(&naive.lse, &exact.lse) + rounding_unit(variant.precision.softmax);
+    let (exact, [out_allowed, lse_allowed]) = judge(variant, case)?;
     let mut rows = Vec::with_capacity(kernels.len());
     for kernel in kernels {
         let (out_error, lse_error, failure) = match measure(kernel, case, &exact) {
@@ -80,6 +75,25 @@ pub fn compare(variant: &Variant, kernels: &[&Kernel], case: &Case) -> Result<Ve
         });
     }
     Ok(rows)
+}
+
+/// What a case allows for O and for LSE. A naive kernel may be lucky in a small launch; others of the same sizes tell.
+///
+/// # Errors
+/// The case itself does not pass the checks of a launch.
+pub fn allowance(variant: &Variant, case: &Case) -> Result<[f64; 2]> {
+    Ok(judge(variant, case)?.1)
+}
+
+/// The exact results of a case, and the errors that are allowed.
+fn judge(variant: &Variant, case: &Case) -> Result<(Output, [f64; 2])> {
+    let arguments = case.arguments();
+    let checked = arguments.check(variant)?;
+    let exact = reference::evaluate(variant, &checked, Arithmetic::Exact)?;
+    let naive = reference::evaluate(variant, &checked, reference::same_precision(variant))?;
+    let out_allowed = allowed(&naive.out, &exact.out);
+    let lse_allowed = allowed(&naive.lse, &exact.lse) + rounding_unit(variant.precision.softmax);
+    Ok((exact, [out_allowed, lse_allowed]))
 }
 
 /// Verifies kernels of one variant on all of [`shapes`] and on the [`large`] shape of each backend, with a training

@@ -112,3 +112,34 @@ fn results_are_read_too() {
         .is_empty()
     );
 }
+
+#[test]
+fn scores_that_overflow_are_counted() {
+    // Each score is 2 * 400 * 400 = 320000; under causality queries 0 and 1 attend to 2 + 3 of 6 pairs.
+    let fields = "precision = fp16; scale = 1.0; mask = causal; allow = [FA102];";
+    let found = findings(fields, 400.0, &[]);
+    assert_eq!(found.len(), 1, "{found:?}");
+    let start = "FA309 5 of 5 attended scores overflow fp16, which ends at 65504: the first is 320000.000000 at b = 0, \
+                 h = 0, q_idx = 0, kv_idx = 0, the largest 320000.000000";
+    assert!(found[0].starts_with(start), "{}", found[0]);
+    assert!(
+        found[0].contains("precision = mixed") && found[0].contains("0.205"),
+        "{}",
+        found[0]
+    );
+    // What overflows downwards gives no NaN that results would show.
+    let negative = "precision = fp16; scale = -1.0; mask = causal; allow = [FA102];";
+    assert!(findings(negative, 400.0, &[])[0].contains("-320000"));
+    // A cap, a sound scale, and single precision hold all of them.
+    for sound in [
+        "precision = fp16; scale = 1.0; score = softcap(score, 50.0); allow = [FA102];",
+        "precision = fp16; scale = 0.2; allow = [FA102];",
+        "precision = mixed; scale = 1.0;",
+    ] {
+        assert_eq!(findings(sound, 400.0, &[]), [""; 0], "{sound}");
+    }
+    // Scores of -inf mask, and are none.
+    let masked = "precision = fp16; scale = 1.0; tensor t: fp32[kv_len]; score = min(score, 1.0) + t[kv_idx]; allow = [FA102];";
+    let bias = Tensor::from_f64(Dtype::Fp32, &[3], &[0.0, f64::NEG_INFINITY, 0.0]);
+    assert_eq!(findings(masked, 400.0, &[("t", &bias)]), [""; 0]);
+}

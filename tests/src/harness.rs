@@ -23,7 +23,7 @@ pub struct Rows {
     pub lse: Vec<f64>,
 }
 
-/// A runtime whose cache lives in the build folder. Its CPU kernels are not optimised: problems are small.
+/// A runtime whose cache lives in the build folder. Kernels are not optimised: problems are small.
 pub fn runtime() -> Runtime {
     Runtime::with_cache(Cache::at(concat!(
         env!("CARGO_MANIFEST_DIR"),

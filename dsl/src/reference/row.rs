@@ -117,6 +117,27 @@ pub(super) fn compute(
     }
 }
 
+/// Attended keys and their exact scores.
+pub(super) fn scores<'s>(
+    reference: &Reference<'_>,
+    place: Place,
+    scratch: &'s mut Scratch,
+) -> &'s [(usize, f64)] {
+    let exact = Rounding {
+        softmax: |x| x,
+        operand: |x| x,
+        output: |x| x,
+    };
+    collect_scores(
+        reference,
+        place,
+        &mut scratch.mask_slots,
+        &mut scratch.exact,
+        &exact,
+    );
+    &scratch.exact.pairs
+}
+
 fn compute_in<F: Width>(
     reference: &Reference<'_>,
     place: Place,

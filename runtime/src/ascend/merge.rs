@@ -6,6 +6,7 @@ use fa_targets::Target;
 use super::device::{self, DeviceBuffer, Stream};
 use super::{compile, device_lock};
 use crate::cache::Cache;
+use crate::effort::Effort;
 use crate::error::{Error, Result};
 use crate::merge::{Merged, Partial};
 use crate::tensor::Tensor;
@@ -19,7 +20,7 @@ pub(crate) fn merge(cache: &Cache, target: &Target, parts: &[Partial<'_>]) -> Re
     }
     let width = u32::try_from(width).unwrap_or(u32::MAX);
     let plan = plan_merge(width, target).map_err(|error| Error::Plan(vec![*error]))?;
-    let library = compile(cache, target, &[vec![render_merge(&plan)]])?;
+    let library = compile(cache, Effort::Speed, target, &[vec![render_merge(&plan)]])?;
     let _one_at_a_time = device_lock();
     library.toolkit.emulate(target);
     let api = &library.toolkit.api;

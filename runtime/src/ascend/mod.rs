@@ -15,6 +15,7 @@ use fa_dsl::variant::Variant;
 use fa_targets::Target;
 
 use crate::cache::Cache;
+use crate::effort::Effort;
 use crate::error::Result;
 use crate::launch::{Checked, Outputs};
 
@@ -73,12 +74,13 @@ fn unit_of(renderings: &[Vec<GeneratedFile>]) -> Vec<GeneratedFile> {
 /// Compiles renderings into one binary, or finds it in the cache, and loads it.
 pub(crate) fn compile(
     cache: &Cache,
+    effort: Effort,
     target: &Target,
     renderings: &[Vec<GeneratedFile>],
 ) -> Result<AscendLibrary> {
     let toolkit = Toolkit::get()?;
     let _one_at_a_time = device_lock();
-    let artifact = toolkit.compile(cache, target, &unit_of(renderings))?;
+    let artifact = toolkit.compile(cache, effort, target, &unit_of(renderings))?;
     let _span = tracing::info_span!("load", target = target.name).entered();
     device::select(&toolkit.api)?;
     let binary = Binary::load(&toolkit.api, &artifact.path)?;

@@ -10,6 +10,7 @@ use fa_targets::Target;
 
 use super::acl::AclApi;
 use crate::cache::{Artifact, Cache, Key, KeyParts};
+use crate::effort::Effort;
 use crate::error::{Error, Result};
 use crate::program;
 
@@ -109,11 +110,16 @@ impl Toolkit {
     pub(crate) fn compile(
         &self,
         cache: &Cache,
+        effort: Effort,
         target: &Target,
         sources: &[GeneratedFile],
     ) -> Result<Artifact> {
         self.emulate(target);
-        let flags = flags(target);
+        let effort = match self.kind {
+            Kind::Installed { .. } => Effort::Speed,
+            Kind::Emulated => effort,
+        };
+        let flags = flags(target, effort);
         let key = key(&self.version, &flags, sources);
         let span = tracing::info_span!(
             "compile",
@@ -181,7 +187,11 @@ fn installed_version(bisheng: &Path) -> Result<String> {
     ))
 }
 
-fn flags(target: &Target) -> Vec<String> {
+fn flags(target: &Target, effort: Effort) -> Vec<String> {
+    let level = match effort {
+        Effort::Speed => "-O2",
+        Effort::Compile => "-O0",
+    };
     let arch = target
         .chip
         .as_ref()
@@ -190,7 +200,7 @@ fn flags(target: &Target) -> Vec<String> {
         "-x".to_owned(),
         "asc".to_owned(),
         format!("--npu-arch={arch}"),
-        "-O2".to_owned(),
+        level.to_owned(),
         "-std=c++17".to_owned(),
         "-fPIC".to_owned(),
         "-shared".to_owned(),
