@@ -1,11 +1,14 @@
 //! What all cores share: the L2 cache with its bandwidth, and the memory behind it.
 
 use std::collections::HashMap;
+use std::num::NonZeroU64;
 
 use fa_targets::{Chip, Timing};
 
 /// Granularity at which the cache remembers what it holds, bytes.
 const PAGE_BYTES: usize = 512;
+/// Pages that are looked up together: a megabyte of addresses.
+const CHUNK_PAGES: usize = 2048;
 /// Width of a slot of the bandwidth calendars, cycles.
 const SLOT_CYCLES: u64 = 64;
 
@@ -53,8 +56,8 @@ impl Calendar {
 pub(crate) struct Shared {
     l2: Calendar,
     hbm: Calendar,
-    /// Per page, how much had been brought in when it was last used.
-    pages: HashMap<usize, u64>,
+    /// Per page, how much had been brought in when it was last used, in chunks of neighbours.
+    pages: HashMap<usize, Box<[Option<NonZeroU64>]>>,
     brought_in: u64,
     capacity: u64,
     /// What has not been used yet counts as held, up to the capacity.
@@ -134,23 +137,36 @@ impl Shared {
         let (mut missing, mut count) = (0, 0);
         for piece in 0..pieces {
             let start = transfer.start + piece * transfer.step;
-            for page in start / PAGE_BYTES..=(start + len - 1) / PAGE_BYTES {
-                count += 1;
-                missing += u32::from(!self.use_page(page));
+            let (first, last) = (start / PAGE_BYTES, (start + len - 1) / PAGE_BYTES);
+            count += last - first + 1;
+            let mut page = first;
+            while page <= last {
+                let end = last.min(page / CHUNK_PAGES * CHUNK_PAGES + CHUNK_PAGES - 1);
+                missing += self.use_pages(page, end);
+                page = end + 1;
             }
         }
-        f64::from(missing) / f64::from(count)
+        missing as f64 / count as f64
     }
 
-    /// Marks a page as used; returns whether L2 held it.
-    fn use_page(&mut self, page: usize) -> bool {
-        let first_use = self.warm && self.brought_in <= self.capacity;
-        let last = self.pages.get(&page).copied();
-        let held = last.map_or(first_use, |then| self.brought_in - then <= self.capacity);
-        if !held || last.is_none() {
-            self.brought_in += PAGE_BYTES as u64;
+    /// Marks pages of one chunk as used; returns how many of them L2 did not hold.
+    fn use_pages(&mut self, first: usize, last: usize) -> usize {
+        let chunk = self
+            .pages
+            .entry(first / CHUNK_PAGES)
+            .or_insert_with(|| vec![None; CHUNK_PAGES].into_boxed_slice());
+        let mut missing = 0;
+        for used in &mut chunk[first % CHUNK_PAGES..=last % CHUNK_PAGES] {
+            let first_use = self.warm && self.brought_in <= self.capacity;
+            let held = used.map_or(first_use, |then| {
+                self.brought_in - then.get() <= self.capacity
+            });
+            if !held || used.is_none() {
+                self.brought_in += PAGE_BYTES as u64;
+            }
+            *used = NonZeroU64::new(self.brought_in);
+            missing += usize::from(!held);
         }
-        self.pages.insert(page, self.brought_in);
-        held
+        missing
     }
 }
