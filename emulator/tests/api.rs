@@ -18,6 +18,7 @@ fn what_kernels_of_the_field_use() {
     in_order(&module);
     convolution(&module);
     bytes(&module);
+    ways_out(&module);
 }
 
 fn order_of(scores: &[f32]) -> Vec<u32> {
@@ -458,5 +459,82 @@ fn bytes(module: &Module) {
         let (row, column) = (at / 32, at % 32);
         let product = |k: usize| i32::from(x[row * 32 + k]) * i32::from(y[k * 32 + column]);
         assert_eq!(found, (0..32).map(product).sum::<i32>(), "{row} {column}");
+    }
+}
+
+/// Every conversion between the accumulator and global memory.
+fn ways_out(module: &Module) {
+    let x: Vec<i8> = (0..1024).map(|i| (i * 31 % 23) as i8 - 11).collect();
+    let y: Vec<i8> = (0..1024).map(|i| (i * 17 % 19) as i8 - 9).collect();
+    let half = |seed| -> Vec<f16> {
+        let values = numbers(512, seed).into_iter();
+        values.map(|x| f16::from_f32(x * 4.0)).collect()
+    };
+    let (u, v) = (half(91), half(92));
+    // A scale, and an offset of 9 bits from bit 37 on.
+    let encoded =
+        |scale: f32, offset: i64| u64::from(scale.to_bits()) | (offset as u64 & 0x1ff) << 37;
+    let one = encoded(0.125, -3);
+    let many: Vec<u64> = (0..32)
+        .map(|i| encoded(0.03125 * (i + 1) as f32, i))
+        .collect();
+    let scales = Buffer::from(&many);
+    for way in 0..8 {
+        let whole = way < 4;
+        let (a, b) = if whole {
+            (Buffer::from(&x), Buffer::from(&y))
+        } else {
+            (Buffer::from(&u), Buffer::from(&v))
+        };
+        let side = if whole { 32 } else { 16 };
+        let width = [2, 2, 1, 1, 1, 1, 4, 4][way];
+        let out = Buffer::new(side * side * width);
+        let args = [
+            Arg::Buffer(&a),
+            Arg::Buffer(&b),
+            Arg::Buffer(&scales),
+            Arg::Buffer(&out),
+            scalar(way as i32),
+            scalar(one),
+        ];
+        module.launch("ways_out", 1, &args).ok();
+        let found = out.read::<u8>();
+        for at in 0..side * side {
+            let (row, column) = (at / side, at % side);
+            let sum = if whole {
+                let product = |k: usize| i32::from(x[row * 32 + k]) * i32::from(y[column * 32 + k]);
+                (0..32).map(product).sum::<i32>() as f32
+            } else {
+                let start = if way == 7 {
+                    let word = many[column / 2];
+                    f32::from_bits((word >> (32 * (column % 2))) as u32)
+                } else {
+                    0.0
+                };
+                (0..16).fold(start, |sum, k| {
+                    sum + u[row * 16 + k].to_f32() * v[column * 16 + k].to_f32()
+                })
+            };
+            let by = if way % 2 == 1 { many[column] } else { one };
+            let scaled = sum * f32::from_bits(by as u32);
+            let offset = if way % 2 == 1 { column as f32 } else { -3.0 };
+            let bytes = match way {
+                0 | 1 => f16::from_f32(scaled).to_le_bytes().to_vec(),
+                2 | 4 => vec![(scaled.round_ties_even() + offset).clamp(-128.0, 127.0) as i8 as u8],
+                3 | 5 => vec![(scaled.round_ties_even() + offset).clamp(0.0, 255.0) as u8],
+                _ => sum.to_le_bytes().to_vec(),
+            };
+            // Groups of 8 columns one behind the other where channels are split.
+            let place = if way == 6 {
+                column / 8 * 128 + row * 8 + column % 8
+            } else {
+                at
+            };
+            assert_eq!(
+                found[place * width..(place + 1) * width],
+                bytes,
+                "way {way} at {at}"
+            );
+        }
     }
 }

@@ -307,6 +307,32 @@ fn rules(module: &Module) {
         assert_eq!(bits[i / 8] >> (i % 8) & 1 == 1, x[i] < y[i], "bit {i}");
     }
     assert_eq!(bits[16..20], UNTOUCHED.to_le_bytes());
+    let bits: Vec<u8> = run(11)
+        .iter()
+        .flat_map(|v| v.to_bits().to_le_bytes())
+        .collect();
+    for i in 0..64 {
+        assert_eq!(bits[i / 8] >> (i % 8) & 1 == 1, x[i] >= y[i], "bit {i}");
+    }
+    expect(12, &|i| (i < 128).then(|| x[i / 8 * 16 + i % 8]));
+    let left = run(13);
+    let best = (0..64).fold(0, |best, i| if x[i] > x[best] { i } else { best });
+    assert_eq!(
+        (left[0], left[8], left[9].to_bits() as usize),
+        (x[best], x[best], best)
+    );
+    expect(14, &|i| match i {
+        0..8 | 16..24 => Some(match i % 8 {
+            lane @ 2..5 => x[i / 16 * 8 + lane - 2],
+            _ => 3.0,
+        }),
+        64..72 => Some(match i % 8 {
+            lane @ 1..6 => x[lane - 1],
+            _ => 5.0,
+        }),
+        _ => None,
+    });
+    expect(15, &|i| Some(x[i].max(0.25)));
 }
 
 fn selections(module: &Module) {

@@ -527,3 +527,81 @@ extern "C" __global__ __aicore__ __cube__ void bytes_transposed(GM_ADDR a, GM_AD
     Fixpipe(cGm, c1, FixpipeParamsV220(32, 32, 32, 32, false));
     PipeBarrier<PIPE_ALL>();
 }
+
+/*! A 32 x 32 product of bytes, or a 16 x 16 product of halves, on every way out that converts. */
+extern "C" __global__ __aicore__ __cube__ void ways_out(
+    GM_ADDR a, GM_ADDR b, GM_ADDR scales, GM_ADDR out, int32_t way, uint64_t scale)
+{
+    GlobalTensor<int8_t> aGm;
+    GlobalTensor<int8_t> bGm;
+    GlobalTensor<uint64_t> scaleGm;
+    aGm.SetGlobalBuffer((__gm__ int8_t*)a, 1024);
+    bGm.SetGlobalBuffer((__gm__ int8_t*)b, 1024);
+    scaleGm.SetGlobalBuffer((__gm__ uint64_t*)scales, 32);
+    GlobalTensor<half> asHalf;
+    GlobalTensor<int8_t> asInt8;
+    GlobalTensor<uint8_t> asUint8;
+    GlobalTensor<float> asFloat;
+    asHalf.SetGlobalBuffer((__gm__ half*)out);
+    asInt8.SetGlobalBuffer((__gm__ int8_t*)out);
+    asUint8.SetGlobalBuffer((__gm__ uint8_t*)out);
+    asFloat.SetGlobalBuffer((__gm__ float*)out);
+    LocalTensor<int8_t> aL1(TPosition::A1, 0, 1024);
+    LocalTensor<int8_t> bL1(TPosition::B1, 1024, 1024);
+    LocalTensor<uint64_t> scaleL1(TPosition::A1, 2048, 32);
+    LocalTensor<int8_t> a2(TPosition::A2, 0, 2048);
+    LocalTensor<int8_t> b2(TPosition::B2, 0, 1024);
+    LocalTensor<int32_t> c1(TPosition::CO1, 0, 1024);
+    LocalTensor<float> f1(TPosition::CO1, 4096, 256);
+    LocalTensor<float> bias(TPosition::C2, 0, 16);
+    DataCopy(scaleL1, scaleGm, 32);
+    const bool whole = way < 4;
+    if (whole) {
+        DataCopy(aL1, aGm, Nd2NzParams(1, 32, 32, 0, 32, 32, 1, 0));
+        DataCopy(bL1, bGm, Nd2NzParams(1, 32, 32, 0, 32, 32, 1, 0));
+    } else {
+        DataCopy(aL1, aGm, 512);
+        DataCopy(bL1, bGm, 512);
+    }
+    SetFlag<HardEvent::MTE2_MTE1>(0);
+    WaitFlag<HardEvent::MTE2_MTE1>(0);
+    // The two fractals of A with one of room between them, which the second load closes.
+    LoadData(a2, aL1, LoadData2DParams(0, whole ? 2 : 1, 1, 0, 1, false, 0));
+    if (whole) {
+        LoadData(a2[512], aL1, LoadData2DParams(1, 1, 1, 0, 0, false, 0));
+    }
+    LoadData(b2, bL1, LoadData2DParams(0, whole ? 2 : 1, 1, 0, 0, false, 0));
+    DataCopy(bias, scaleL1.ReinterpretCast<float>(), DataCopyParams(1, 1, 0, 0));
+    SetFlag<HardEvent::MTE1_M>(0);
+    WaitFlag<HardEvent::MTE1_M>(0);
+    if (whole) {
+        Mmad(c1, a2, b2, MmadParams(32, 32, 32, 0, false, true));
+    } else {
+        // The accumulator may start from the bias table without a tensor: from its first byte.
+        const bool biased = way == 7;
+        Mmad(f1, a2.ReinterpretCast<half>(), b2.ReinterpretCast<half>(), MmadParams(16, 16, 16, 0, biased, !biased));
+    }
+    SetFlag<HardEvent::M_FIX>(0);
+    WaitFlag<HardEvent::M_FIX>(0);
+    SetFlag<HardEvent::MTE2_FIX>(0);
+    WaitFlag<HardEvent::MTE2_FIX>(0);
+    FixpipeParamsV220 fix(32, 32, 32, 32, false);
+    FixpipeParamsV220 small(16, 16, 16, 16, false);
+    fix.deqScalar = scale;
+    small.deqScalar = scale;
+    switch (way) {
+        case 0: fix.quantPre = QuantMode_t::DEQF16; Fixpipe(asHalf, c1, fix); break;
+        case 1: fix.quantPre = QuantMode_t::VDEQF16; Fixpipe(asHalf, c1, scaleL1, fix); break;
+        case 2: fix.quantPre = QuantMode_t::REQ8; Fixpipe(asInt8, c1, fix); break;
+        case 3: fix.quantPre = QuantMode_t::VREQ8; Fixpipe(asUint8, c1, scaleL1, fix); break;
+        case 4: small.quantPre = QuantMode_t::QF322B8_PRE; Fixpipe(asInt8, f1, small); break;
+        case 5: small.quantPre = QuantMode_t::VQF322B8_PRE; Fixpipe(asUint8, f1, scaleL1, small); break;
+        case 6:
+            small.isChannelSplit = true;
+            small.dstStride = 16;
+            Fixpipe<float, float, CFG_NZ>(asFloat, f1, small);
+            break;
+        default: Fixpipe(asFloat, f1, small); break;
+    }
+    PipeBarrier<PIPE_ALL>();
+}

@@ -447,6 +447,58 @@ extern "C" __global__ __aicore__ void rules(GM_ADDR x, GM_ADDR y, GM_ADDR out, i
             Compare(bits, l.x_, l.y_, CMPMODE::LT, static_cast<uint64_t>(1), 2, BinaryRepeatParams());
             break;
         }
+        // The mask register: written by a comparison, read and set by hand.
+        case 11:
+            Compare(l.x_, l.y_, CMPMODE::GE, static_cast<uint64_t>(64), BinaryRepeatParams());
+            GetCmpMask(l.z_);
+            break;
+        // Blocks by their byte addresses.
+        case 12: {
+            LocalTensor<uint32_t> places(TPosition::VECCALC, 36864, 16);
+            CreateVecIndex(places.ReinterpretCast<int32_t>(), 0, 16);
+            PipeBarrier<PIPE_V>();
+            Muls(places.ReinterpretCast<int32_t>(), places.ReinterpretCast<int32_t>(), 64, 16);
+            PipeBarrier<PIPE_V>();
+            Gatherb(l.z_, l.x_, places, 2, GatherRepeatParams(1, 8));
+            break;
+        }
+        // What a reduction leaves in registers.
+        case 13: {
+            WholeReduceMax(l.z_, l.x_, 64, 1, 1, 1, 8, ReduceOrder::ORDER_ONLY_VALUE);
+            SetFlag<HardEvent::V_S>(0);
+            WaitFlag<HardEvent::V_S>(0);
+            float value = 0.0f;
+            float index = 0.0f;
+            GetReduceRepeatMaxMinSpr<float>(value, index);
+            l.z_.SetValue(8, value);
+            l.z_.SetValue(9, index);
+            break;
+        }
+        // Paddings without isPad take the value of SetPadValue; the older parameters count bytes too.
+        case 14: {
+            SetFlag<HardEvent::V_MTE2>(0);
+            WaitFlag<HardEvent::V_MTE2>(0);
+            SetPadValue(3.0f);
+            DataCopyPad(l.z_, l.xGm, DataCopyParams(2, 12, 20, 1), DataCopyPadParams(false, 2, 1, 0));
+            DataCopyPad(l.z_[64], l.xGm, DataCopyParams(1, 20, 0, 0), DataCopyPadParams(true, 1, 2, 0x40a00000));
+            SetFlag<HardEvent::MTE2_MTE3>(0);
+            WaitFlag<HardEvent::MTE2_MTE3>(0);
+            break;
+        }
+        // Larger of what is stored and what was there.
+        case 15: {
+            LocalTensor<float> low(TPosition::VECCALC, 36864, 1024);
+            Duplicate(low, 0.25f, kRound);
+            SetFlag<HardEvent::V_MTE3>(1);
+            WaitFlag<HardEvent::V_MTE3>(1);
+            DataCopy(l.outGm, low, kRound);
+            PipeBarrier<PIPE_MTE3>();
+            SetAtomicMax<float>();
+            DataCopy(l.outGm, l.x_, kRound);
+            SetAtomicNone();
+            PipeBarrier<PIPE_ALL>();
+            return;
+        }
         default: break;
     }
     l.Store();
