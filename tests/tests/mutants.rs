@@ -296,10 +296,6 @@ fn mutants(bench: &Bench, observed: &Observed) -> Vec<(String, Fault, Option<&'s
 /// Sites that order nothing by themselves in one kernel, and do in another of the same text: kernel, function, part of
 /// the line.
 const REDUNDANT: &[(&str, &str, &str)] = &[
-    // Between two values of a program that do not need each other; the one that needs both has its own barrier.
-    ("sliding_window", "ApplyMask", "PIPE_V"),
-    ("softcap", "ApplyScore", "PIPE_V"),
-    ("alibi", "ApplyScore", "PIPE_V"),
     // Another barrier follows before anything reads the value.
     ("softcap", "ComputeUniformValues", "PIPE_V"),
     ("softcap", "MakeCounters", "PIPE_V"),

@@ -15,38 +15,75 @@ pub(super) struct Lines {
     pub(super) locals: Vec<String>,
     /// Instructions with their barriers.
     pub(super) steps: Vec<String>,
+    /// Whether nothing but the scores is touched before the first barrier, which then orders what came before.
+    pub(super) starts_in_place: bool,
 }
 
-/// Prints a program of that space.
+/// Prints a program of that space: barriers stand where an instruction needs an earlier one, and at the end.
 pub(super) fn lines(space: Space, program: &Program) -> Lines {
-    let mut lines = Lines::default();
+    let mut lines = Lines {
+        starts_in_place: true,
+        ..Lines::default()
+    };
+    let mut ordered = false;
+    let mut pending: Vec<&Instr> = Vec::new();
     for instr in &program.instrs {
-        for arg in instr.args.iter().chain([&instr.dst]) {
-            let local = declaration(space, arg);
-            if !local.is_empty() && !lines.locals.contains(&local) {
-                lines.locals.push(local);
-            }
+        lines.declare(space, instr);
+        // A copy is ordered by flags: it waits for all vector code before it, and all after it waits for the copy.
+        let is_copy = matches!(instr.op, Op::Load(_));
+        if is_copy {
+            pending.clear();
+        } else if pending.iter().any(|earlier| depends(instr, earlier)) {
+            lines.steps.push(BARRIER.to_owned());
+            pending.clear();
+            ordered = true;
         }
-        if let Op::GatherWindow(window) = instr.op {
-            let local = format!("const float windowFirst{window} = LoadWindow{window}(chunk);");
-            if !lines.locals.contains(&local) {
-                lines.locals.push(local);
-            }
-        }
+        lines.starts_in_place &= ordered || touches_scores_alone(instr);
         if !instr.note.is_empty() {
             lines.steps.push(format!("// {}", instr.note));
         }
         lines.steps.push(statement(space, instr));
-        // A copy is ordered by flags: it waits for all vector code before it, and all after it waits for the copy.
-        if !matches!(instr.op, Op::Load(_)) {
-            lines.steps.push(BARRIER.to_owned());
+        if !is_copy {
+            pending.push(instr);
         }
     }
+    if !pending.is_empty() {
+        lines.steps.push(BARRIER.to_owned());
+    }
+    lines.starts_in_place &= !program.instrs.is_empty();
     lines.locals.sort();
     lines
 }
 
+/// Whether an instruction reads or writes what an earlier one writes, or writes what that one reads.
+fn depends(later: &Instr, earlier: &Instr) -> bool {
+    later.args.contains(&earlier.dst)
+        || later.dst == earlier.dst
+        || earlier.args.contains(&later.dst)
+}
+
+fn touches_scores_alone(instr: &Instr) -> bool {
+    instr.dst == Arg::Scores && instr.args.iter().all(|arg| *arg == Arg::Scores)
+}
+
 impl Lines {
+    /// Declares the buffers of an instruction.
+    fn declare(&mut self, space: Space, instr: &Instr) {
+        let mut declare = |local: String| {
+            if !local.is_empty() && !self.locals.contains(&local) {
+                self.locals.push(local);
+            }
+        };
+        for arg in instr.args.iter().chain([&instr.dst]) {
+            declare(declaration(space, arg));
+        }
+        if let Op::GatherWindow(window) = instr.op {
+            declare(format!(
+                "const float windowFirst{window} = LoadWindow{window}(chunk);"
+            ));
+        }
+    }
+
     /// The program where a barrier follows anyway.
     pub(super) fn without_last_barrier(mut self) -> Lines {
         if self.steps.last().is_some_and(|step| step == BARRIER) {
@@ -54,13 +91,6 @@ impl Lines {
         }
         self
     }
-}
-
-/// Whether the program begins by changing the scores alone: its first barrier then orders what came before.
-pub(super) fn starts_in_place(program: &Program) -> bool {
-    program.instrs.first().is_some_and(|instr| {
-        instr.dst == Arg::Scores && instr.args.iter().all(|arg| *arg == Arg::Scores)
-    })
 }
 
 /// The broadcasting helpers that the programs call over a tile, in a fixed order.

@@ -455,7 +455,8 @@ impl Kernel {
                 || loads_with("LoadPairs")
                 || !lowered.windows.is_empty(),
             max_repeat: facts.max_repeat,
-            needs_task_barrier: !emit::starts_in_place(&lowered.score),
+            // What a tile starts with is ordered behind it too.
+            needs_task_barrier: !score.starts_in_place && column.steps.is_empty(),
             has_tile_gather: emit::any(&[&lowered.score, &lowered.mask], |op| {
                 matches!(op, Op::Gather(_) | Op::GatherWindow(_))
             }),

@@ -950,7 +950,6 @@ private:
         const LocalTensor<float> temp0 = Temp(0);
         // score
         AscendC::Muls(chunk.scores, chunk.scores, kScale, chunk.count);
-        AscendC::PipeBarrier<PIPE_V>();
         // float(q_pos - kv_pos)
         SubTile(temp0, {row0, kPerRow}, {column0, kPerColumn}, chunk);
         AscendC::PipeBarrier<PIPE_V>();

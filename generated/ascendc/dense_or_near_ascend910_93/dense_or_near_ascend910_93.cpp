@@ -1036,7 +1036,6 @@ private:
         AscendC::PipeBarrier<PIPE_V>();
         // m[b, 0, q_idx, kv_pos]
         AscendC::Mins(temp0, temp0, 1.0f, chunk.count);
-        AscendC::PipeBarrier<PIPE_V>();
         // q_pos - kv_pos
         SubTile(temp1, {row0, kPerRow}, {column0, kPerColumn}, chunk);
         AscendC::PipeBarrier<PIPE_V>();
@@ -1050,7 +1049,6 @@ private:
         AscendC::PipeBarrier<PIPE_V>();
         // q_pos - kv_pos <= 1
         AscendC::Mins(temp1, temp1, 1.0f, chunk.count);
-        AscendC::PipeBarrier<PIPE_V>();
         // kv_pos - q_pos
         SubTile(temp2, {column0, kPerColumn}, {row0, kPerRow}, chunk);
         AscendC::PipeBarrier<PIPE_V>();

@@ -925,7 +925,6 @@ private:
         const LocalTensor<float> row2 = RowValue(2);
         // q_pos
         AscendC::Adds(row0, RowCounter(), queryOrigin_ + alignShift_, kRowLanes);
-        AscendC::PipeBarrier<PIPE_V>();
         LoadRows<int32_t>(row1, launch_.capturedIds, offset0_, launch_.tiling.capturedIdsStride[1], share.rows);
         // ids[b, q_pos]
         AscendC::Cast(row2, row1.ReinterpretCast<int32_t>(), AscendC::RoundMode::CAST_RINT, kRowLanes);
@@ -942,7 +941,6 @@ private:
         const LocalTensor<float> column2 = ColumnValue(2);
         // kv_pos
         AscendC::Adds(column0, Counter(), keyOrigin_, kColumns);
-        AscendC::PipeBarrier<PIPE_V>();
         LoadColumns<int32_t>(column1, launch_.capturedIds, offset1_, launch_.tiling.capturedIdsStride[1]);
         // ids[b, kv_pos]
         AscendC::Cast(column2, column1.ReinterpretCast<int32_t>(), AscendC::RoundMode::CAST_RINT, kColumns);
@@ -1080,7 +1078,6 @@ private:
         AscendC::PipeBarrier<PIPE_V>();
         // kv_pos <= q_pos
         AscendC::Mins(temp0, temp0, 1.0f, chunk.count);
-        AscendC::PipeBarrier<PIPE_V>();
         IntSubTile(temp1, {row1, kPerRow}, {column1, kPerColumn}, chunk);
         AscendC::PipeBarrier<PIPE_V>();
         AscendC::Cast(temp1, temp1.ReinterpretCast<int32_t>(), AscendC::RoundMode::CAST_RINT, chunk.count);

@@ -1016,7 +1016,6 @@ private:
         const LocalTensor<float> temp1 = Temp(1);
         // score
         AscendC::Muls(chunk.scores, chunk.scores, kScale, chunk.count);
-        AscendC::PipeBarrier<PIPE_V>();
         LoadPairs<half>(temp0, launch_.capturedBias, offset0_,
             launch_.tiling.capturedBiasStride[1],
             launch_.tiling.capturedBiasStride[2], chunk);

@@ -1028,7 +1028,6 @@ private:
         const LocalTensor<float> temp1 = Temp(1);
         // score
         AscendC::Muls(chunk.scores, chunk.scores, kScale, chunk.count);
-        AscendC::PipeBarrier<PIPE_V>();
         // q_pos - kv_pos
         SubTile(temp0, {row0, kPerRow}, {column0, kPerColumn}, chunk);
         AscendC::PipeBarrier<PIPE_V>();

@@ -1003,7 +1003,6 @@ private:
         AscendC::PipeBarrier<PIPE_V>();
         // kv_pos <= q_pos
         AscendC::Mins(temp1, temp1, 1.0f, chunk.count);
-        AscendC::PipeBarrier<PIPE_V>();
         AscendC::Muls(temp0, temp0, -1.0f, chunk.count);
         AscendC::PipeBarrier<PIPE_V>();
         AscendC::Adds(temp0, temp0, 127.0f, chunk.count);
@@ -1014,7 +1013,6 @@ private:
         AscendC::PipeBarrier<PIPE_V>();
         // q_pos - kv_pos <= 127
         AscendC::Mins(temp0, temp0, 1.0f, chunk.count);
-        AscendC::PipeBarrier<PIPE_V>();
         // kv_pos - q_pos
         SubTile(temp2, {column0, kPerColumn}, {row0, kPerRow}, chunk);
         AscendC::PipeBarrier<PIPE_V>();

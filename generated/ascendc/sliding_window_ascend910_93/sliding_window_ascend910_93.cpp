@@ -960,7 +960,6 @@ private:
         AscendC::PipeBarrier<PIPE_V>();
         // kv_pos <= q_pos
         AscendC::Mins(temp1, temp1, 1.0f, chunk.count);
-        AscendC::PipeBarrier<PIPE_V>();
         AscendC::Muls(temp0, temp0, -1.0f, chunk.count);
         AscendC::PipeBarrier<PIPE_V>();
         AscendC::Adds(temp0, temp0, 1023.0f, chunk.count);
@@ -971,7 +970,6 @@ private:
         AscendC::PipeBarrier<PIPE_V>();
         // q_pos - kv_pos <= 1023
         AscendC::Mins(temp0, temp0, 1.0f, chunk.count);
-        AscendC::PipeBarrier<PIPE_V>();
         // kv_pos - q_pos
         SubTile(temp2, {column0, kPerColumn}, {row0, kPerRow}, chunk);
         AscendC::PipeBarrier<PIPE_V>();

@@ -978,11 +978,9 @@ private:
         AscendC::Muls(temp2, temp1, -1.0f, chunk.count);
         AscendC::PipeBarrier<PIPE_V>();
         AscendC::Adds(temp2, temp2, 1.0f, chunk.count);
-        AscendC::PipeBarrier<PIPE_V>();
         AscendC::Adds(temp1, temp1, 1.0f, chunk.count);
         AscendC::PipeBarrier<PIPE_V>();
         AscendC::Div(temp1, temp2, temp1, chunk.count);
-        AscendC::PipeBarrier<PIPE_V>();
         AscendC::ShiftRight(Words(temp0), Words(temp0), static_cast<uint32_t>(31), chunk.count);
         AscendC::PipeBarrier<PIPE_V>();
         AscendC::ShiftLeft(Words(temp0), Words(temp0), static_cast<uint32_t>(31), chunk.count);

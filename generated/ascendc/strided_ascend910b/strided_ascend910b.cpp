@@ -1023,7 +1023,6 @@ private:
         AscendC::PipeBarrier<PIPE_V>();
         // kv_pos <= q_pos
         AscendC::Mins(temp1, temp1, 1.0f, chunk.count);
-        AscendC::PipeBarrier<PIPE_V>();
         AscendC::Muls(temp2, temp0, -1.0f, chunk.count);
         AscendC::PipeBarrier<PIPE_V>();
         AscendC::Adds(temp2, temp2, 64.0f, chunk.count);
@@ -1032,7 +1031,6 @@ private:
         AscendC::PipeBarrier<PIPE_V>();
         // q_pos - kv_pos < 64
         AscendC::Mins(temp2, temp2, 1.0f, chunk.count);
-        AscendC::PipeBarrier<PIPE_V>();
         DivTile(temp3, {temp0, kPerPair}, {uniform0, kEverywhere}, chunk);
         AscendC::PipeBarrier<PIPE_V>();
         AscendC::Cast(temp3, temp3, AscendC::RoundMode::CAST_FLOOR, chunk.count);

@@ -1419,7 +1419,6 @@ private:
         const float windowFirst0 = LoadWindow0(chunk);
         // score
         AscendC::Muls(chunk.scores, chunk.scores, kScale, chunk.count);
-        AscendC::PipeBarrier<PIPE_V>();
         // q_pos - kv_pos
         SubTile(temp0, {row0, kPerRow}, {column0, kPerColumn}, chunk);
         AscendC::PipeBarrier<PIPE_V>();
@@ -1441,7 +1440,6 @@ private:
         AscendC::PipeBarrier<PIPE_V>();
         // score + bias[h, q_pos - kv_pos + q_len]
         AscendC::Add(temp1, chunk.scores, temp2, chunk.count);
-        AscendC::PipeBarrier<PIPE_V>();
         // max(q_pos - kv_pos, 0)
         AscendC::Maxs(temp0, temp0, 0.0f, chunk.count);
         AscendC::PipeBarrier<PIPE_V>();
