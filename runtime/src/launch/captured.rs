@@ -31,6 +31,8 @@ pub(super) fn resolve<'a>(
                 memory(name, view, faults);
                 found.push(view.clone());
             }
+            // A misspelt one is reported already.
+            (None, _) if given.iter().any(|(name, _)| means(variant, name, declared)) => {}
             (None, _) => faults.push(
                 Diagnostic::error(
                     LAUNCH_INPUTS,
@@ -50,6 +52,12 @@ pub(super) fn resolve<'a>(
         }
     }
     found
+}
+
+/// Whether a name that is no tensor's is this one's, misspelt.
+fn means(variant: &Variant, name: &str, declared: &Tensor) -> bool {
+    let names = variant.tensors.iter().map(|tensor| tensor.name.as_str());
+    name != declared.name && nearest(name, names) == Some(declared.name.as_str())
 }
 
 fn unknown(variant: &Variant, name: &str) -> Diagnostic {
