@@ -128,11 +128,11 @@ def check(fa_gen, work, effort, row, backend):
     error = np.abs(out - exact_out).max(initial=0.0)
     finite = np.isfinite(exact_lse)
     lse_error = np.abs(lse[finite] - exact_lse[finite]).max(initial=0.0)
-    # O is rounded to fp16, as are the probabilities on the way: a few units in the last place of its size. Scores
-    # are fp32, so those of 1e4 are known to a thousandth, and the probabilities with them; where large products cancel,
-    # what their sum is known to is a share of their sizes.
-    allowed = 3e-3 * max(np.abs(exact_out).max(initial=0.0), 1e-3)
-    lse_allowed = 1e-4 + 1e-6 * np.abs(exact_lse[finite]).max(initial=0.0) + np.finfo(np.float32).eps * terms
+    # Scores are sums in fp32: what their sum is known to is a share of the sizes of their terms, and the probabilities
+    # with it. O is rounded to fp16, as are the probabilities on the way: a few units in the last place of its size.
+    score_error = np.finfo(np.float32).eps * terms
+    allowed = (3e-3 + score_error) * max(np.abs(exact_out).max(initial=0.0), 1e-3)
+    lse_allowed = 1e-4 + 1e-6 * np.abs(exact_lse[finite]).max(initial=0.0) + score_error
     if not (error <= allowed and lse_error <= lse_allowed):
         return f"error {error:.2e} (allowed {allowed:.2e}), LSE error {lse_error:.2e}"
     shutil.rmtree(folder)
