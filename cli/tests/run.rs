@@ -293,3 +293,42 @@ fn the_cpu_backend_agrees_and_verification_says_so() {
     assert_eq!(largest.max(), Some(1024));
     assert_eq!(folder.files_in("out"), ["causal_cpu.rs"]);
 }
+
+#[test]
+fn packed_sequences_take_cumulative_lengths() {
+    let text = "attention packed { head_dim = 16; v_head_dim = 1; layout = tnd; precision = fp32; allow = [FA103]; }\n";
+    let folder = Folder::with("packed.fa", text);
+    save(&folder, "q.npy", &Tensor::zeros(Dtype::Fp32, &[2, 1, 16]));
+    save(&folder, "k.npy", &Tensor::zeros(Dtype::Fp32, &[8, 1, 16]));
+    let values: Vec<f64> = (0..8).map(f64::from).collect();
+    save(
+        &folder,
+        "v.npy",
+        &Tensor::from_f64(Dtype::Fp32, &[8, 1, 1], &values),
+    );
+    let lengths = |name: &str, cumulative: &[f64]| {
+        let tensor = Tensor::from_f64(Dtype::Int32, &[cumulative.len()], cumulative);
+        save(&folder, name, &tensor);
+    };
+    lengths("cu_q.npy", &[0.0, 0.0, 1.0, 1.0, 2.0]);
+    lengths("cu_kv.npy", &[0.0, 0.0, 3.0, 3.0, 8.0]);
+    let packed = ["--cu-q", "cu_q.npy", "--cu-kv", "cu_kv.npy"];
+    let more = [&packed[..], &["--backend", "reference", "--lse", "lse.npy"]].concat();
+    let run = folder.run(&arguments("packed.fa", &more));
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let out = npy::read(&folder.path().join("o.npy")).expect("it was written");
+    assert_eq!(
+        (out.shape(), out.to_f64()),
+        (&[2, 1, 1][..], vec![1.0, 5.0])
+    );
+    let lse = npy::read(&folder.path().join("lse.npy")).expect("it was written");
+    assert_eq!(lse.shape(), [1, 2]);
+    lengths("cu_kv.npy", &[0.0, 0.0, 3.0, 3.0, 7.0]);
+    let refused = folder.run(&arguments("packed.fa", &more));
+    assert_eq!(refused.code, 1);
+    let first = refused.stderr.lines().next().unwrap_or_default();
+    assert!(
+        first.contains("cu_kv") && first.contains('7') && first.contains('8'),
+        "{first}"
+    );
+}
