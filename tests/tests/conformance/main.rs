@@ -21,7 +21,7 @@ use measure::{Candidate, Failure};
 use program::Program;
 
 /// Variants of a run where the environment does not say.
-const VARIANTS: u64 = 24;
+const VARIANTS: u64 = 150;
 /// Variants that are planned and not compiled, beside those.
 const PLANNED: u64 = 300;
 /// Variants of one translation unit.
