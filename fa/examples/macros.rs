@@ -11,14 +11,14 @@ fa::attention! {
     attention local {
         head_dim = 64;
         tensor slopes: fp32[h];
-        mask = causal && window(255, 0);
+        mask = causal && window(63, 0);
         score = softcap(score, 50.0) - slopes[h] * float(q_pos - kv_pos);
     }
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut console = std::io::stdout();
-    let shape = [1, 8, 1024, 64];
+    let shape = [1, 8, 320, 64];
     let count: u16 = 1024;
     let row: Vec<f16> = (0..count)
         .map(|at| f16::from_f32(f32::from(at % 13) / 13.0))

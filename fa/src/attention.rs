@@ -125,6 +125,18 @@ impl Attention {
         Ok(self.kernel().launch(arguments, outputs)?)
     }
 
+    /// The shapes of O and LSE.
+    #[cfg(feature = "candle")]
+    pub(crate) fn output_shapes(
+        &self,
+        arguments: &Arguments<'_>,
+    ) -> Result<(Vec<usize>, Vec<usize>)> {
+        let variant = self.variant();
+        let checked = arguments.check(variant)?;
+        let out = fa_runtime::output_shape(variant, arguments.q.shape());
+        Ok((out, fa_runtime::lse_shape(variant, checked.sizes)))
+    }
+
     /// The same into new tensors.
     ///
     /// # Errors
@@ -176,6 +188,12 @@ impl<'a> Call<'a> {
     pub fn training(mut self, seed: Seed) -> Call<'a> {
         self.arguments = self.arguments.training(seed);
         self
+    }
+
+    /// The variant, and what it is launched with.
+    #[cfg(feature = "candle")]
+    pub(crate) fn into_parts(self) -> (&'static Attention, Arguments<'a>) {
+        (self.attention, self.arguments)
     }
 
     /// Looks at every element: what is hardly ever meant, such as NaN, refuses the launch or its results.

@@ -42,12 +42,30 @@ pub enum Error {
         /// The type that was asked for.
         expected: &'static str,
     },
+    /// A tensor of a framework that is not in the memory of the CPU.
+    #[cfg(feature = "candle")]
+    #[error("a tensor of another device was given; kernels of the program run on the CPU")]
+    Device,
+    /// An error of `candle`.
+    #[cfg(feature = "candle")]
+    #[error(transparent)]
+    Candle(#[from] candle_core::Error),
     /// A build script without `OUT_DIR` or an output folder, or without files.
     #[error("{0}")]
     Build(&'static str),
     /// Compiling, loading or launching failed.
     #[error(transparent)]
     Runtime(#[from] fa_runtime::Error),
+}
+
+#[cfg(feature = "candle")]
+impl From<Error> for candle_core::Error {
+    fn from(error: Error) -> candle_core::Error {
+        match error {
+            Error::Candle(error) => error,
+            error => candle_core::Error::wrap(error),
+        }
+    }
 }
 
 /// A diagnostic and its place in words.

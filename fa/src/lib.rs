@@ -7,6 +7,8 @@
 //! * [`Kernel::load`] compiles it while the program runs;
 //! * `Build`, behind the feature `build`, writes the files from a build script.
 //!
+//! Tensors are slices, `ndarray` arrays (feature `ndarray`) or tensors of `candle` (feature `candle`).
+//!
 //! ```
 //! fa::attention! {
 //!     attention local { head_dim = 16; precision = fp32; target = cpu; mask = causal; }
@@ -20,12 +22,20 @@
 //! # Ok::<(), fa::Error>(())
 //! ```
 
+/// The programs of the pages are tests.
+#[cfg(all(doctest, feature = "build", feature = "candle"))]
+#[doc = include_str!("../../README.md")]
+#[doc = include_str!("../../docs/rust.md")]
+struct Pages;
+
 #[cfg(feature = "ndarray")]
 mod arrays;
 mod attention;
 mod budget;
 #[cfg(feature = "build")]
 mod build;
+#[cfg(feature = "candle")]
+pub mod candle;
 mod error;
 mod kernel;
 mod view;

@@ -1,10 +1,18 @@
-//! One variant through all doors gives the same bits.
+//! One variant through all doors gives the same bits: the build script, the macro by path and by tokens, the
+//! run-time kernel, and `fa-gen run`.
 
+mod common;
+
+use common::Folder;
 use fa::{Dtype, Kernel, Tensor, View};
 use fa_example_build_script::local;
+use fa_runtime::npy;
 
 mod by_path {
-    fa::attention!("../variants/local.fa", radius = 40);
+    fa::attention!(
+        "../../fa/examples/build_script/variants/local.fa",
+        radius = 40
+    );
 }
 
 mod by_tokens {
@@ -53,7 +61,10 @@ fn every_door_gives_the_same_bits() {
     let script = through!(local, &q, &k, &v);
     assert_eq!(script, through!(by_path::local, &q, &k, &v));
     assert_eq!(script, through!(by_tokens::local, &q, &k, &v));
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/variants/local.fa");
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../fa/examples/build_script/variants/local.fa"
+    );
     let kernel = Kernel::options().define("radius", 40).load(path);
     let kernel = kernel.expect("the variant compiles");
     let slopes = Tensor::from_f32(&[2], &SLOPES);
@@ -63,16 +74,26 @@ fn every_door_gives_the_same_bits() {
     let results = kernel.run(&arguments).expect("a legal launch");
     assert_eq!(script.0, results.out.bytes());
     assert_eq!(script.1, results.lse.bytes());
+    assert_eq!(script, through_the_command(path, [&q, &k, &v]));
 }
 
-#[test]
-fn the_files_of_a_chip_are_written() {
-    assert!(fa_example_build_script::ASCEND_C.contains("fa_local_forward"));
-    let out = fa_example_build_script::attend(
-        &tensor(&[1, 2, 9, 32], 4),
-        &tensor(&[1, 2, 9, 32], 5),
-        &tensor(&[1, 2, 9, 32], 6),
-        &SLOPES,
-    );
-    assert_eq!(out.expect("a legal launch").shape(), [1, 2, 9, 32]);
+/// O and LSE of `fa-gen run`.
+fn through_the_command(path: &str, inputs: [&Tensor; 3]) -> (Vec<u8>, Vec<u8>) {
+    let folder = Folder::with("local.fa", &fs_err::read_to_string(path).expect("a file"));
+    let save = |name: &str, tensor: &Tensor| {
+        npy::write(&folder.path().join(name), tensor).expect("the folder can be written");
+    };
+    for (name, tensor) in ["q.npy", "k.npy", "v.npy"].into_iter().zip(inputs) {
+        save(name, tensor);
+    }
+    save("slopes.npy", &Tensor::from_f32(&[2], &SLOPES));
+    let line = "run local.fa -D radius=40 --q q.npy --k k.npy --v v.npy --in slopes=slopes.npy \
+                --param temperature=0.7 --backend cpu -o o.npy --lse lse.npy";
+    let run = folder.run(&line.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let read = |name: &str| npy::read(&folder.path().join(name)).expect("it was written");
+    (
+        read("o.npy").bytes().to_vec(),
+        read("lse.npy").bytes().to_vec(),
+    )
 }
