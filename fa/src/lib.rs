@@ -23,7 +23,7 @@
 //! ```
 
 /// The programs of the pages are tests.
-#[cfg(all(doctest, feature = "build", feature = "candle"))]
+#[cfg(all(doctest, feature = "build"))]
 #[doc = include_str!("../../README.md")]
 #[doc = include_str!("../../docs/rust.md")]
 struct Pages;

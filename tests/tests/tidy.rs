@@ -25,9 +25,8 @@ const CRATES: [&str; 12] = [
 
 /// Crates of the workspace that each one may import, by the arrows of the architecture page. Development
 /// dependencies are free.
-const ARROWS: [(&str, &[&str]); 14] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("benches", &["fa-dsl", "fa-runtime", "fa-targets"]),
-    ("benches/candle", &["fa-example-candle"]),
     ("dsl", &[]),
     ("targets", &[]),
     ("codegen", &["fa-dsl", "fa-targets"]),
