@@ -134,22 +134,22 @@ fn head_dim_192_with_values_of_128_is_legal_on_every_target() {
 #[test]
 fn a_tile_that_overflows_names_memory_buffer_bytes_and_a_tile_that_fits() {
     let text = "attention big { head_dim = 128; tile { block_q = 128; block_kv = 8192; } }";
-    let errors = plan_text(text).expect_err("eight rows of fp32 scores alone pass UB");
+    let errors = plan_text(text).expect_err("8192 rows of keys pass L1");
     assert_eq!(errors[0].code, Code(101));
     let message = &errors[0].message;
     assert!(
-        message.contains("UB needs") && message.contains("`ascend910b` has 183.75 KiB"),
+        message.contains("L1 needs") && message.contains("`ascend910b` has 511.75 KiB"),
         "{message}"
     );
     assert!(
         errors[0].labels[0]
             .text
-            .contains("`s_tile` alone takes 256 KiB of UB"),
+            .contains("`v_tile` alone takes 2048 KiB of L1"),
         "{:?}",
         errors[0].labels
     );
     assert!(
-        errors[0].notes[0].contains("available 188160"),
+        errors[0].notes[0].contains("available 524032"),
         "{:?}",
         errors[0].notes
     );

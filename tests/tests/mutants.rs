@@ -18,7 +18,7 @@ use fa_tests::{root, target, variants};
 
 /// (batch, query rows, key rows) that between them reach every line on two cores: several tasks of a core, several
 /// tiles of a task, tails of every kind, a vector core without rows, rows without keys.
-const SHAPES: [(usize, usize, usize); 3] = [(1, 300, 1300), (2, 1, 530), (1, 300, 140)];
+const SHAPES: [(usize, usize, usize); 3] = [(1, 300, 1300), (2, 1, 530), (1, 600, 140)];
 const HEADS: usize = 2;
 
 /// A kernel with inputs, and the lines of its source.
@@ -111,11 +111,18 @@ impl Bench {
             .collect()
     }
 
+    /// The event id of a flag, where it is the same every time.
+    fn event(&self, line: u32) -> Option<usize> {
+        let id = self.line(line).split('(').nth(1)?.split(')').next()?;
+        evaluate(id, &self.constants())
+    }
+
     /// Constants of the kernel that are sums and products of numbers and earlier constants.
     fn constants(&self) -> BTreeMap<String, usize> {
         let mut known = BTreeMap::new();
         for line in &self.lines {
-            let Some(rest) = line.strip_prefix("constexpr uint32_t ") else {
+            let rest = line.strip_prefix("constexpr uint32_t ");
+            let Some(rest) = rest.or_else(|| line.strip_prefix("constexpr int32_t ")) else {
                 continue;
             };
             let (name, value) = rest.split_once(" = ").unwrap_or((rest, ""));
@@ -187,14 +194,9 @@ fn shared_slots(bench: &Bench) -> Vec<(String, Fault)> {
     };
     let mut faults = Vec::new();
     let on_chip = [
-        ("kKTile", "L1"),
         ("kPTile", "L1"),
-        ("kVTile", "L1"),
-        ("kLeft", "L0A"),
-        ("kRight", "L0B"),
-        ("kSum", "L0C"),
-        ("kSTile", "UB"),
-        ("kOTile", "UB"),
+        ("kSSum", "L0C"),
+        ("kSlot", "UB"),
         ("kRescale", "UB"),
         ("kFinalSum", "UB"),
     ];
@@ -234,7 +236,7 @@ fn slot(memory: &'static str, argument: usize, at: usize, bytes: usize) -> Fault
 }
 
 /// An event id that the kernel does not use.
-const UNUSED_ID: u8 = 5;
+const UNUSED_ID: u8 = 6;
 
 /// Every mutant: a name, the fault, and why it may be redundant.
 fn mutants(bench: &Bench, observed: &Observed) -> Vec<(String, Fault, Option<&'static str>)> {
@@ -263,7 +265,9 @@ fn mutants(bench: &Bench, observed: &Observed) -> Vec<(String, Fault, Option<&'s
     let flags = observed.flags.iter().flat_map(|&(set, wait)| [set, wait]);
     for line in flags.collect::<BTreeSet<u32>>() {
         let name = format!("other id {line} {}", bench.line(line));
-        all.push((name.clone(), Fault::OtherId { line, id: 1 }, None));
+        if bench.event(line) != Some(1) {
+            all.push((name.clone(), Fault::OtherId { line, id: 1 }, None));
+        }
         all.push((
             name,
             Fault::OtherId {
@@ -293,16 +297,19 @@ fn mutants(bench: &Bench, observed: &Observed) -> Vec<(String, Fault, Option<&'s
     all
 }
 
-/// Sites that order nothing by themselves in one kernel, and do in another of the same text: kernel, function, part of
-/// the line.
+/// Sites that order nothing by themselves in one kernel, and do in another of the same text: kernel (none stands for
+/// any), function, part of the line.
 const REDUNDANT: &[(&str, &str, &str)] = &[
     // Another barrier follows before anything reads the value.
     ("softcap", "ComputeUniformValues", "PIPE_V"),
     ("softcap", "MakeCounters", "PIPE_V"),
-    // One tile in flight: the flag of the output, behind it on the same pipe, is waited for earlier.
-    ("softcap", "StoreLse", "kLseStored"),
-    // A tile's output comes in one piece: the probabilities of the tile two ahead are made behind the sum.
-    ("alibi", "AddPartial", "kPartialFree"),
+    // So many slots are filled before the LSE is made again, or a tile is added, that the ring orders it too.
+    ("", "StoreLse", "kLseStored"),
+    ("", "AddPartial", "PIPE_V"),
+    // Tasks without keys: the flag of the LSE, behind it on the same pipe, is waited for with it.
+    ("sliding_window", "StoreOutput", "kOutputStored"),
+    ("softcap", "StoreOutput", "kOutputStored"),
+    ("alibi", "StoreOutput", "kOutputStored"),
 ];
 
 /// Buffers of one pipe: a slot less there is no race but a wrong number, which verification sees.
@@ -395,7 +402,9 @@ fn known(bench: &Bench, name: &str, fault: &Fault) -> bool {
     let function = bench.function(line);
     let mut sites = REDUNDANT.iter();
     sites.any(|(kernel, place, text)| {
-        *kernel == bench.name && *place == function && bench.line(line).contains(text)
+        (kernel.is_empty() || *kernel == bench.name)
+            && *place == function
+            && bench.line(line).contains(text)
     })
 }
 
@@ -424,6 +433,8 @@ fn covered(bench: &Bench, observed: &Observed) {
     assert_eq!(bench.sites("AscendC::WaitFlag<"), waits);
     let mut barriers = bench.sites("AscendC::PipeBarrier<");
     barriers.retain(|&line| !bench.line(line).contains("PIPE_ALL"));
+    // A tile is done twice only where data ask for it; the variants that are compared with the reference do.
+    barriers.retain(|&line| !bench.line(line).contains("PIPE_MTE3"));
     assert_eq!(barriers, observed.barriers);
     assert_eq!(
         bench.sites("AscendC::CrossCoreSetFlag<"),

@@ -22,7 +22,7 @@ fn documents_need_a_key_for_every_query() {
     assert!(run(3, 5).is_ok());
     let error = run(5, 3).expect_err("five queries, three keys").to_string();
     assert!(
-        error.contains("`q_len` at most `kv_len`") && error.contains("q_len is 5, kv_len 3"),
+        error.contains("`q_len` at most `kv_len`") && error.contains("`q_len` is 5, `kv_len` is 3"),
         "{error}"
     );
 }

@@ -9,13 +9,16 @@ use super::lower::Lowered;
 use super::memory::{self, Arrangement, Facts};
 use crate::budget::{Budget, MemoryUse};
 
-/// Tiles that `auto` tries, the best first: long rows for the vector unit, then many query rows for the cube.
+/// Tiles that `auto` tries.
 const AUTO_BLOCK_KV: [u32; 6] = [512, 256, 128, 64, 32, 16];
-const AUTO_BLOCK_Q: [u32; 4] = [128, 64, 32, 16];
-const AUTO_STAGES: u32 = 2;
+const AUTO_BLOCK_Q: [u32; 5] = [256, 128, 64, 32, 16];
+const AUTO_STAGES: u32 = 3;
 
 /// Rows that the softmax should take at a time for its instructions to be long; fewer only if nothing else fits.
-const GOOD_ROW_STEP: u32 = 16;
+const GOOD_ROW_STEP: u32 = 32;
+
+/// Slots of a ring whose producer and consumer never wait for one another: one filled, one used, one emptied.
+const GOOD_SLOTS: u32 = 3;
 
 /// The tile and everything that depends on it.
 #[derive(Clone, Debug)]
@@ -33,6 +36,14 @@ pub(super) struct Chooser<'a> {
     pub(super) lowered: &'a Lowered,
 }
 
+/// What a pair of a tile adds to the traffic through L2 beyond its score and its probability, which every tile
+/// exchanges: keys and values (two bytes, read once) are shared by the query rows, partial outputs (four bytes,
+/// written and read) by the keys. Only for comparison; scaled so that it is whole.
+fn traffic((block_q, block_kv): (u32, u32)) -> u32 {
+    const SCALE: u32 = 1 << 16;
+    2 * 2 * SCALE / block_q + 2 * 4 * SCALE / block_kv
+}
+
 impl Chooser<'_> {
     /// The best arrangement for the tile as far as it is written.
     ///
@@ -43,12 +54,15 @@ impl Chooser<'_> {
         let stages = written(tile.stages).unwrap_or(AUTO_STAGES);
         let all_q = written(tile.block_q).map_or(AUTO_BLOCK_Q.to_vec(), |value| vec![value]);
         let all_kv = written(tile.block_kv).map_or(AUTO_BLOCK_KV.to_vec(), |value| vec![value]);
+        let mut tiles: Vec<(u32, u32)> = all_q
+            .iter()
+            .flat_map(|&block_q| all_kv.iter().map(move |&block_kv| (block_q, block_kv)))
+            .collect();
+        tiles.sort_by_key(|&tile| traffic(tile));
         for good in [true, false] {
-            for block_q in &all_q {
-                for block_kv in &all_kv {
-                    if let Some(choice) = self.arrange(*block_q, *block_kv, stages, good) {
-                        return Ok(choice);
-                    }
+            for &(block_q, block_kv) in &tiles {
+                if let Some(choice) = self.arrange(block_q, block_kv, stages, good) {
+                    return Ok(choice);
                 }
             }
         }
@@ -59,51 +73,56 @@ impl Chooser<'_> {
         Err(Box::new(self.does_not_fit(tile, smallest, stages)))
     }
 
-    /// The best arrangement of one tile: as many rows at a time as fit, two slots of everything if possible.
+    /// The best arrangement of one tile: as many rows at a time as fit, and no ring that makes somebody wait if
+    /// possible.
     fn arrange(&self, block_q: u32, block_kv: u32, stages: u32, good: bool) -> Option<Choice> {
-        let core_rows = block_q / self.facts.vector_cores;
-        let step = self.facts.block_lanes;
-        let most_rows = core_rows.min(self.facts.max_repeat / step * step);
-        let least_rows = if good {
-            GOOD_ROW_STEP.min(core_rows)
+        let slots = if good {
+            vec![GOOD_SLOTS]
         } else {
-            step
+            vec![GOOD_SLOTS, 2, 1]
         };
-        for (l1_copies, score_copies, output_copies) in [(2, 2, 2), (2, 2, 1), (2, 1, 1), (1, 1, 1)]
-        {
-            let rows = |least: u32| {
-                (least..=most_rows)
-                    .rev()
-                    .filter(move |rows| rows % step == 0)
-            };
-            for row_step in rows(least_rows) {
-                let arrangement = |output_step| Arrangement {
+        slots
+            .into_iter()
+            .flat_map(|slots| {
+                self.row_steps(block_q, block_kv, good)
+                    .map(move |rows| (slots, rows))
+            })
+            .flat_map(|(vector_slots, row_step)| {
+                [GOOD_SLOTS, 2].map(|probability_slots| Arrangement {
                     block_q,
                     block_kv,
                     stages,
-                    l1_copies,
+                    probability_slots,
                     row_step,
-                    score_copies,
-                    output_step,
-                    output_copies,
-                };
-                if !memory::fits(&self.place(&arrangement(step))) {
-                    continue;
-                }
-                // The output wants long steps too, but not at the price of the softmax.
-                for output_step in rows(step) {
-                    let arrangement = arrangement(output_step);
-                    let budget = self.place(&arrangement);
-                    if memory::fits(&budget) {
-                        return Some(Choice {
-                            arrangement,
-                            budget,
-                        });
-                    }
-                }
-            }
-        }
-        None
+                    vector_slots,
+                })
+            })
+            .map(|arrangement| Choice {
+                budget: self.place(&arrangement),
+                arrangement,
+            })
+            .find(|choice| memory::fits(&choice.budget))
+    }
+
+    /// Numbers of rows that the softmax may take at a time: equal parts of a core's rows, the most first.
+    fn row_steps(
+        &self,
+        block_q: u32,
+        block_kv: u32,
+        good: bool,
+    ) -> impl Iterator<Item = u32> + use<> {
+        let core_rows = block_q / self.facts.vector_cores;
+        let unit = self.facts.block_lanes;
+        let groups = self.facts.groups(block_kv);
+        let most = self.facts.max_repeat / groups;
+        let least = if good {
+            GOOD_ROW_STEP.min(core_rows)
+        } else {
+            unit
+        };
+        (1..=core_rows / unit)
+            .map(move |parts| core_rows.div_ceil(parts).next_multiple_of(unit))
+            .filter(move |rows| (least..=most).contains(rows))
     }
 
     fn place(&self, arrangement: &Arrangement) -> Budget {
@@ -123,11 +142,9 @@ impl Chooser<'_> {
             block_q,
             block_kv,
             stages,
-            l1_copies: 1,
+            probability_slots: 2,
             row_step: self.facts.block_lanes,
-            score_copies: 1,
-            output_step: self.facts.block_lanes,
-            output_copies: 1,
+            vector_slots: 1,
         })
     }
 

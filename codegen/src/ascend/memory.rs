@@ -7,9 +7,9 @@ use super::lower::Lowered;
 use super::lower::windows::Window;
 use crate::budget::{Budget, Buffer, MemoryUse};
 
-/// Columns of a score tile that one pass of the vector programs covers, at most. A choice of ours: wide enough
-/// for long instructions, narrow enough that several temporaries fit.
-const MAX_CHUNK: u32 = 256;
+/// Groups of lanes that one pass of the vector programs covers, at most. A choice of ours: two make rows of 512
+/// bytes, which copies move at full speed, and leave room for many rows in an instruction.
+const MAX_GROUPS: u32 = 2;
 
 /// Bytes of an fp32 number.
 const FP32: u32 = 4;
@@ -45,23 +45,21 @@ pub(super) struct Arrangement {
     pub(super) block_q: u32,
     pub(super) block_kv: u32,
     pub(super) stages: u32,
-    /// Slots of keys, and of probabilities with their values, in L1.
-    pub(super) l1_copies: u32,
+    /// Slots of probabilities in L1.
+    pub(super) probability_slots: u32,
     /// Rows that the softmax takes at a time.
     pub(super) row_step: u32,
-    /// Slots of scores in UB.
-    pub(super) score_copies: u32,
-    /// Rows that the output takes at a time.
-    pub(super) output_step: u32,
-    /// Slots of partial outputs in UB.
-    pub(super) output_copies: u32,
+    /// Slots in UB that scores and partial outputs pass through.
+    pub(super) vector_slots: u32,
 }
 
 /// Sizes that follow from an arrangement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub(super) struct Sizes {
-    /// Query rows of one Mmad.
+    /// Query rows whose left operand L0A holds.
     pub(super) sub_rows: u32,
+    /// Query rows of one Mmad of `Q K^T`: two accumulators of them and one of `P V` share L0C.
+    pub(super) score_rows: u32,
     /// Key rows of one Mmad.
     pub(super) sub_keys: u32,
     /// Columns of Q and K that one Mmad sums over.
@@ -70,6 +68,8 @@ pub(super) struct Sizes {
     pub(super) sub_values: u32,
     /// Query rows of a vector core.
     pub(super) core_rows: u32,
+    /// Rows that the output takes at a time.
+    pub(super) output_step: u32,
     /// Score columns of one pass of the vector programs.
     pub(super) chunk: u32,
     /// Passes over a full tile.
@@ -106,16 +106,28 @@ impl Facts {
         }
     }
 
+    /// Groups of lanes that one pass over a tile of so many keys covers.
+    pub(super) fn groups(&self, block_kv: u32) -> u32 {
+        block_kv.div_ceil(self.lanes).min(MAX_GROUPS)
+    }
+
     pub(super) fn sizes(&self, at: &Arrangement) -> Sizes {
-        let columns = at.block_kv.next_multiple_of(self.lanes);
-        let chunks = columns.div_ceil(MAX_CHUNK);
+        let chunk = self.groups(at.block_kv) * self.lanes;
+        let chunks = at.block_kv.div_ceil(chunk);
+        let sub_rows = at.block_q.min(self.square);
+        let core_rows = at.block_q / self.vector_cores;
+        // Factors of these rows, a block each, take the place of folded scores.
+        let output_rows = at.row_step * chunk / self.value_dim_pad.max(self.lanes);
         Sizes {
-            sub_rows: at.block_q.min(self.square),
+            sub_rows,
+            score_rows: (sub_rows / 2).next_multiple_of(self.fractal),
             sub_keys: at.block_kv.min(self.square),
             sub_depth: self.head_dim_pad.min(self.square),
             sub_values: self.value_dim_pad.min(self.square),
-            core_rows: at.block_q / self.vector_cores,
-            chunk: columns.div_ceil(chunks).next_multiple_of(self.lanes),
+            core_rows,
+            output_step: (output_rows / self.block_lanes * self.block_lanes)
+                .clamp(self.block_lanes, core_rows),
+            chunk,
             chunks,
         }
     }
@@ -190,18 +202,8 @@ pub(super) fn place(
         target: target.to_owned(),
         memories: vec![
             l1(ascend, facts, &sizes, at, qkv),
-            l0(
-                "L0A",
-                &ascend.memory.l0a,
-                operand(&sizes, sizes.sub_rows, true),
-                qkv,
-            ),
-            l0(
-                "L0B",
-                &ascend.memory.l0b,
-                operand(&sizes, sizes.sub_keys, false),
-                qkv,
-            ),
+            l0a(ascend, &sizes, qkv),
+            l0b(ascend, &sizes, qkv),
             l0c(ascend, &sizes),
             ub(variant, ascend, facts, lowered, &sizes, at),
         ],
@@ -223,59 +225,62 @@ fn l1(
         qkv,
         "queries of the task",
     );
+    let keys = at.block_kv.next_multiple_of(facts.fractal);
     l1.place(
         "k_tile",
-        at.l1_copies,
-        (sizes.sub_keys, facts.head_dim_pad),
+        1,
+        (keys, facts.head_dim_pad),
         qkv,
-        "a piece of the keys",
-    );
-    l1.place(
-        "p_tile",
-        at.l1_copies,
-        (sizes.sub_rows, sizes.sub_keys),
-        qkv,
-        "a piece of the probabilities",
+        "keys of the tile",
     );
     l1.place(
         "v_tile",
-        at.l1_copies,
-        (sizes.sub_keys, sizes.sub_values),
+        1,
+        (keys, facts.value_dim_pad),
         qkv,
-        "a piece of the values",
+        "values of the tile",
+    );
+    l1.place(
+        "p_tile",
+        at.probability_slots,
+        (sizes.sub_rows, sizes.sub_keys),
+        qkv,
+        "a block of the probabilities",
     );
     l1.finish("L1", &ascend.memory.l1)
 }
 
-/// Rows and columns of the larger of the two operands that share an L0 slot: of `Q K^T` and of `P V`.
-fn operand(sizes: &Sizes, rows: u32, left: bool) -> (u32, u32) {
-    if left {
-        (rows, sizes.sub_depth.max(sizes.sub_keys))
-    } else {
-        (rows, sizes.sub_depth.max(sizes.sub_values))
-    }
+fn l0a(ascend: &Ascend, sizes: &Sizes, qkv: (&str, u32)) -> MemoryUse {
+    let mut l0a = Placer::new(&ascend.memory.l0a);
+    let queries = (sizes.sub_rows, sizes.sub_depth);
+    l0a.place("q_left", 1, queries, qkv, "queries of a product");
+    let probabilities = (sizes.sub_rows, sizes.sub_keys);
+    l0a.place(
+        "p_left",
+        1,
+        probabilities,
+        qkv,
+        "probabilities of a product",
+    );
+    l0a.finish("L0A", &ascend.memory.l0a)
 }
 
-fn l0(name: &str, memory: &Memory, shape: (u32, u32), qkv: (&str, u32)) -> MemoryUse {
-    let mut l0 = Placer::new(memory);
-    let (buffer, role) = match name {
-        "L0A" => ("left", "left operand of one Mmad"),
-        _ => ("right", "right operand of one Mmad"),
-    };
-    l0.place(buffer, 2, shape, qkv, role);
-    l0.finish(name, memory)
+fn l0b(ascend: &Ascend, sizes: &Sizes, qkv: (&str, u32)) -> MemoryUse {
+    let mut l0b = Placer::new(&ascend.memory.l0b);
+    let keys = (sizes.sub_keys, sizes.sub_depth);
+    l0b.place("k_right", 1, keys, qkv, "keys of a product");
+    let values = (sizes.sub_keys, sizes.sub_values);
+    l0b.place("v_right", 1, values, qkv, "values of a product");
+    l0b.finish("L0B", &ascend.memory.l0b)
 }
 
 fn l0c(ascend: &Ascend, sizes: &Sizes) -> MemoryUse {
+    let fp32 = ("fp32", FP32);
     let mut l0c = Placer::new(&ascend.memory.l0c);
-    let columns = sizes.sub_keys.max(sizes.sub_values);
-    l0c.place(
-        "sum",
-        2,
-        (sizes.sub_rows, columns),
-        ("fp32", FP32),
-        "accumulator",
-    );
+    let scores = (sizes.score_rows, sizes.sub_keys);
+    l0c.place("s_sum", 2, scores, fp32, "accumulators of Q K^T");
+    let output = (sizes.sub_rows, sizes.sub_values);
+    l0c.place("o_sum", 1, output, fp32, "accumulator of P V");
     l0c.finish("L0C", &ascend.memory.l0c)
 }
 
@@ -291,23 +296,38 @@ fn ub(
     let columns = sizes.chunk * sizes.chunks;
     let core_rows = sizes.core_rows;
     let lanes = facts.block_lanes;
-    let temporaries = lowered.score.buffers.max(lowered.mask.buffers).max(1);
+    let own = u32::from(variant.dropout.is_some() || variant.precision.softmax.bytes() == 2);
+    let temporaries = lowered.score.buffers.max(lowered.mask.buffers).max(own);
+    let groups = sizes.chunk / facts.lanes;
+    let slot_rows = at
+        .row_step
+        .max((sizes.output_step * facts.value_dim_pad).div_ceil(sizes.chunk));
+    let folded = (at.row_step * sizes.chunk / lanes)
+        .max(core_rows)
+        .max(sizes.output_step * lanes);
     let counts_rows = u32::from(!lowered.row.instrs.is_empty());
     let counts = u32::from(counts_rows == 1 || !lowered.column.instrs.is_empty());
     let mut ub = Placer::new(&ascend.memory.ub);
     ub.place(
-        "s_tile",
-        at.score_copies,
-        (at.row_step, columns),
+        "slot",
+        at.vector_slots,
+        (slot_rows, sizes.chunk),
         fp32,
-        "scores, then probabilities in place",
+        "scores, then probabilities in place; partial outputs",
     );
     ub.place(
         "temp",
         temporaries,
         (at.row_step, sizes.chunk),
         fp32,
-        "steps of the vector programs, reductions",
+        "steps of the vector programs",
+    );
+    ub.place(
+        "folded",
+        2,
+        (1, folded),
+        fp32,
+        "scores on the way to one number a row; factors of the output",
     );
     ub.place(
         "o_acc",
@@ -317,34 +337,28 @@ fn ub(
         "output of the task, unscaled",
     );
     ub.place(
-        "o_tile",
-        at.output_copies,
-        (at.output_step, facts.value_dim_pad),
+        "row_blocks",
+        1,
+        (core_rows * groups, lanes),
         fp32,
-        "output of one tile",
+        "a row's reference, one block for every group of lanes",
     );
     ub.place(
         "row_max",
         1,
         (1, core_rows),
         fp32,
-        "running maximum of a row",
+        "reference of a row: a maximum of its scores",
     );
     ub.place("row_sum", 1, (1, core_rows), fp32, "running sum of a row");
-    ub.place(
-        "tile_max",
-        1,
-        (1, at.row_step),
-        fp32,
-        "maximum including this tile",
-    );
-    ub.place("tile_sum", 1, (1, at.row_step), fp32, "sum of this tile");
+    ub.place("tile_max", 1, (1, core_rows), fp32, "maximum of the tile");
+    ub.place("tile_sum", 1, (1, core_rows), fp32, "sum of the tile");
     ub.place(
         "rescale",
         at.stages,
         (1, core_rows),
         fp32,
-        "exp(old maximum - new maximum)",
+        "exp(old reference - new reference)",
     );
     ub.place(
         "final_sum",
@@ -359,14 +373,6 @@ fn ub(
         (1, core_rows),
         fp32,
         "log of the sum of exponentials",
-    );
-    let block_rows = at.row_step.max(at.output_step);
-    ub.place(
-        "row_blocks",
-        1,
-        (block_rows, lanes),
-        fp32,
-        "a row's value, one block each",
     );
     ub.place(
         "counter",

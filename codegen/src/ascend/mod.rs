@@ -251,7 +251,7 @@ impl Plan {
             order,
             format!(
                 "cube: S = Q K^T in blocks of {} x {}, depth {} at a time, to a ring of {} slots ({})",
-                self.sizes.sub_rows,
+                self.sizes.score_rows,
                 self.sizes.sub_keys,
                 self.sizes.sub_depth,
                 at.stages,
@@ -261,7 +261,7 @@ impl Plan {
                 "vector: softmax of {} rows at a time on each of {} cores, {} slot(s); P to a ring of {} slots ({})",
                 at.row_step,
                 self.facts.vector_cores,
-                at.score_copies,
+                at.vector_slots,
                 at.stages,
                 kib(workspace.probabilities)
             ),
@@ -274,7 +274,7 @@ impl Plan {
             ),
             format!(
                 "vector: output rescaled and summed {} rows at a time, {} slot(s)",
-                at.output_step, at.output_copies
+                self.sizes.output_step, at.vector_slots
             ),
             format!("workspace: {} per cube core", kib(workspace.total())),
         ]

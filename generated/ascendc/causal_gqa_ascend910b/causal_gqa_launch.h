@@ -18,8 +18,8 @@
 
 namespace fa_causal_gqa {
 constexpr const char* kSymbol = "fa_causal_gqa_forward";
-constexpr int64_t kTileRows = 128;                     // query rows of a task
-constexpr uint64_t kWorkspaceBytesPerCore = 917504; // per cube core
+constexpr int64_t kTileRows = 256;                     // query rows of a task
+constexpr uint64_t kWorkspaceBytesPerCore = 2752512; // per cube core
 constexpr uint64_t kWorkspaceAlignment = 512;           // bytes
 
 // Device addresses of the tensors.

@@ -18,8 +18,8 @@
 
 namespace fa_dense_or_near {
 constexpr const char* kSymbol = "fa_dense_or_near_forward";
-constexpr int64_t kTileRows = 128;                     // query rows of a task
-constexpr uint64_t kWorkspaceBytesPerCore = 851968; // per cube core
+constexpr int64_t kTileRows = 256;                     // query rows of a task
+constexpr uint64_t kWorkspaceBytesPerCore = 2555904; // per cube core
 constexpr uint64_t kWorkspaceAlignment = 512;           // bytes
 
 // Device addresses of the tensors.

@@ -11,34 +11,37 @@
  * mask  = kv_pos <= q_pos && ids[b, q_pos] == ids[b, kv_pos]
  *
  * buffer         memory  copies x rows x cols x bytes        KiB
- * q_tile         L1           1 x  128 x   64 x 2          16.00
- * k_tile         L1           2 x  128 x   64 x 2          32.00
- * p_tile         L1           2 x  128 x  128 x 2          64.00
- * v_tile         L1           2 x  128 x   64 x 2          32.00
- *                L1      total                         144 KiB of 511.75 KiB
- * left           L0A          2 x  128 x  128 x 2          64.00
- *                L0A     total                         64 KiB of 64 KiB
- * right          L0B          2 x  128 x   64 x 2          32.00
+ * q_tile         L1           1 x  256 x   64 x 2          32.00
+ * k_tile         L1           1 x  512 x   64 x 2          64.00
+ * v_tile         L1           1 x  512 x   64 x 2          64.00
+ * p_tile         L1           3 x  128 x  128 x 2          96.00
+ *                L1      total                         256 KiB of 511.75 KiB
+ * q_left         L0A          1 x  128 x   64 x 2          16.00
+ * p_left         L0A          1 x  128 x  128 x 2          32.00
+ *                L0A     total                         48 KiB of 64 KiB
+ * k_right        L0B          1 x  128 x   64 x 2          16.00
+ * v_right        L0B          1 x  128 x   64 x 2          16.00
  *                L0B     total                         32 KiB of 64 KiB
- * sum            L0C          2 x  128 x  128 x 4         128.00
- *                L0C     total                         128 KiB of 128 KiB
- * s_tile         UB           2 x   24 x  512 x 4          96.00
- * temp           UB           2 x   24 x  256 x 4          48.00
- * o_acc          UB           1 x   64 x   64 x 4          16.00
- * o_tile         UB           2 x    8 x   64 x 4           4.00
- * row_max        UB           1 x    1 x   64 x 4           0.25
- * row_sum        UB           1 x    1 x   64 x 4           0.25
- * tile_max       UB           1 x    1 x   24 x 4           0.09
- * tile_sum       UB           1 x    1 x   24 x 4           0.09
- * rescale        UB           2 x    1 x   64 x 4           0.50
- * final_sum      UB           2 x    1 x   64 x 4           0.50
- * lse            UB           1 x    1 x   64 x 4           0.25
- * row_blocks     UB           1 x   24 x    8 x 4           0.75
+ * s_sum          L0C          2 x   64 x  128 x 4          64.00
+ * o_sum          L0C          1 x  128 x   64 x 4          32.00
+ *                L0C     total                         96 KiB of 128 KiB
+ * slot           UB           3 x   32 x  128 x 4          48.00
+ * temp           UB           2 x   32 x  128 x 4          32.00
+ * folded         UB           2 x    1 x  512 x 4           4.00
+ * o_acc          UB           1 x  128 x   64 x 4          32.00
+ * row_blocks     UB           1 x  256 x    8 x 4           8.00
+ * row_max        UB           1 x    1 x  128 x 4           0.50
+ * row_sum        UB           1 x    1 x  128 x 4           0.50
+ * tile_max       UB           1 x    1 x  128 x 4           0.50
+ * tile_sum       UB           1 x    1 x  128 x 4           0.50
+ * rescale        UB           3 x    1 x  128 x 4           1.50
+ * final_sum      UB           3 x    1 x  128 x 4           1.50
+ * lse            UB           1 x    1 x  128 x 4           0.50
  * counter        UB           1 x    1 x  512 x 4           2.00
- * row_counter    UB           1 x   64 x    8 x 4           2.00
- * row_value      UB           3 x   64 x    8 x 4           6.00
+ * row_counter    UB           1 x  128 x    8 x 4           4.00
+ * row_value      UB           3 x  128 x    8 x 4          12.00
  * column_value   UB           3 x    1 x  512 x 4           6.00
- *                UB      total                         182.69 KiB of 183.75 KiB
+ *                UB      total                         153.5 KiB of 183.75 KiB
  */
 
 #include "kernel_operator.h"
@@ -59,18 +62,21 @@ constexpr uint32_t kHeadDim = 64;       // columns of Q and K
 constexpr uint32_t kHeadDimPad = 64;    // the same in whole fractals
 constexpr uint32_t kValueDim = 64;      // columns of V and O
 constexpr uint32_t kValueDimPad = 64;   // the same in whole fractals
-constexpr uint32_t kBlockQ = 128;        // query rows of a tile
+constexpr uint32_t kBlockQ = 256;        // query rows of a tile
 constexpr uint32_t kBlockKv = 512;       // key rows of a tile
-constexpr uint32_t kStages = 2;          // tiles in flight: slots of the workspace rings
-constexpr uint32_t kSubRows = 128;       // query rows of one Mmad
+constexpr uint32_t kStages = 3;          // tiles in flight: slots of the workspace rings
+constexpr uint32_t kLead = kStages - 1;  // tiles whose scores are ready before the first one's output
+constexpr uint32_t kSubRows = 128;       // query rows that L0A holds
+constexpr uint32_t kScoreRows = 64;      // query rows of one Mmad of Q K^T
 constexpr uint32_t kSubKeys = 128;       // key rows of one Mmad
 constexpr uint32_t kSubDepth = 64;      // columns of Q and K that one Mmad sums over
 constexpr uint32_t kSubValues = 64;     // value columns of one Mmad
-constexpr uint32_t kCoreRows = 64;       // query rows of a vector core
-constexpr uint32_t kRowStep = 24;        // rows that the softmax takes at a time
-constexpr uint32_t kOutputStep = 8;     // rows that the output takes at a time
-constexpr uint32_t kChunk = 256;         // score columns that vector code covers in one pass
-constexpr uint32_t kChunks = 2;          // passes over a full tile
+constexpr uint32_t kCoreRows = 128;       // query rows of a vector core
+constexpr uint32_t kRowStep = 32;        // rows that the softmax takes at a time
+constexpr uint32_t kOutputStep = 64;     // rows that the output takes at a time
+constexpr uint32_t kGroups = 2;          // groups of lanes that vector code covers in one pass
+constexpr uint32_t kChunk = 128;         // score columns of a pass
+constexpr uint32_t kChunks = 4;          // passes over a full tile
 constexpr uint32_t kColumns = kChunks * kChunk;
 
 // ---- The chip ----
@@ -86,65 +92,71 @@ constexpr uint32_t kVectorCores = 2;     // of a cube core
 constexpr uint32_t kRowLanes = kCoreRows * kBlockLanes; // lanes of a value of a query row
 
 // ---- On-chip memory: bytes of one copy, and where the first copy starts ----
-constexpr uint32_t kQTileBytes = 128 * 64 * 2; // queries of the task: 128 x 64 fp16
+constexpr uint32_t kQTileBytes = 256 * 64 * 2; // queries of the task: 256 x 64 fp16
 constexpr uint32_t kQTileAt = 0;
-constexpr uint32_t kKTileBytes = 128 * 64 * 2; // a piece of the keys: 128 x 64 fp16
+constexpr uint32_t kKTileBytes = 512 * 64 * 2; // keys of the tile: 512 x 64 fp16
 constexpr uint32_t kKTileAt = kQTileAt + kQTileBytes;
-constexpr uint32_t kPTileBytes = 128 * 128 * 2; // a piece of the probabilities: 128 x 128 fp16
-constexpr uint32_t kPTileAt = kKTileAt + 2 * kKTileBytes;
-constexpr uint32_t kVTileBytes = 128 * 64 * 2; // a piece of the values: 128 x 64 fp16
-constexpr uint32_t kVTileAt = kPTileAt + 2 * kPTileBytes;
-constexpr uint32_t kL1End = kVTileAt + 2 * kVTileBytes;
+constexpr uint32_t kVTileBytes = 512 * 64 * 2; // values of the tile: 512 x 64 fp16
+constexpr uint32_t kVTileAt = kKTileAt + kKTileBytes;
+constexpr uint32_t kPTileBytes = 128 * 128 * 2; // a block of the probabilities: 128 x 128 fp16
+constexpr uint32_t kPTileAt = kVTileAt + kVTileBytes;
+constexpr uint32_t kL1End = kPTileAt + 3 * kPTileBytes;
 constexpr uint32_t kL1Capacity = 524032; // 512 KiB less 256 bytes that the toolchain keeps
 static_assert(kL1End <= kL1Capacity, "L1 budget exceeded");
 
-constexpr uint32_t kLeftBytes = 128 * 128 * 2; // left operand of one Mmad: 128 x 128 fp16
-constexpr uint32_t kLeftAt = 0;
-constexpr uint32_t kL0aEnd = kLeftAt + 2 * kLeftBytes;
+constexpr uint32_t kQLeftBytes = 128 * 64 * 2; // queries of a product: 128 x 64 fp16
+constexpr uint32_t kQLeftAt = 0;
+constexpr uint32_t kPLeftBytes = 128 * 128 * 2; // probabilities of a product: 128 x 128 fp16
+constexpr uint32_t kPLeftAt = kQLeftAt + kQLeftBytes;
+constexpr uint32_t kL0aEnd = kPLeftAt + kPLeftBytes;
 constexpr uint32_t kL0aCapacity = 65536; // all of it
 static_assert(kL0aEnd <= kL0aCapacity, "L0a budget exceeded");
 
-constexpr uint32_t kRightBytes = 128 * 64 * 2; // right operand of one Mmad: 128 x 64 fp16
-constexpr uint32_t kRightAt = 0;
-constexpr uint32_t kL0bEnd = kRightAt + 2 * kRightBytes;
+constexpr uint32_t kKRightBytes = 128 * 64 * 2; // keys of a product: 128 x 64 fp16
+constexpr uint32_t kKRightAt = 0;
+constexpr uint32_t kVRightBytes = 128 * 64 * 2; // values of a product: 128 x 64 fp16
+constexpr uint32_t kVRightAt = kKRightAt + kKRightBytes;
+constexpr uint32_t kL0bEnd = kVRightAt + kVRightBytes;
 constexpr uint32_t kL0bCapacity = 65536; // all of it
 static_assert(kL0bEnd <= kL0bCapacity, "L0b budget exceeded");
 
-constexpr uint32_t kSumBytes = 128 * 128 * 4; // accumulator: 128 x 128 fp32
-constexpr uint32_t kSumAt = 0;
-constexpr uint32_t kL0cEnd = kSumAt + 2 * kSumBytes;
+constexpr uint32_t kSSumBytes = 64 * 128 * 4; // accumulators of Q K^T: 64 x 128 fp32
+constexpr uint32_t kSSumAt = 0;
+constexpr uint32_t kOSumBytes = 128 * 64 * 4; // accumulator of P V: 128 x 64 fp32
+constexpr uint32_t kOSumAt = kSSumAt + 2 * kSSumBytes;
+constexpr uint32_t kL0cEnd = kOSumAt + kOSumBytes;
 constexpr uint32_t kL0cCapacity = 131072; // all of it
 static_assert(kL0cEnd <= kL0cCapacity, "L0c budget exceeded");
 
-constexpr uint32_t kSTileBytes = 24 * 512 * 4; // scores, then probabilities in place: 24 x 512 fp32
-constexpr uint32_t kSTileAt = 0;
-constexpr uint32_t kTempBytes = 24 * 256 * 4; // steps of the vector programs, reductions: 24 x 256 fp32
-constexpr uint32_t kTempAt = kSTileAt + 2 * kSTileBytes;
-constexpr uint32_t kOAccBytes = 64 * 64 * 4; // output of the task, unscaled: 64 x 64 fp32
-constexpr uint32_t kOAccAt = kTempAt + 2 * kTempBytes;
-constexpr uint32_t kOTileBytes = 8 * 64 * 4; // output of one tile: 8 x 64 fp32
-constexpr uint32_t kOTileAt = kOAccAt + kOAccBytes;
-constexpr uint32_t kRowMaxBytes = 1 * 64 * 4; // running maximum of a row: 1 x 64 fp32
-constexpr uint32_t kRowMaxAt = kOTileAt + 2 * kOTileBytes;
-constexpr uint32_t kRowSumBytes = 1 * 64 * 4; // running sum of a row: 1 x 64 fp32
+constexpr uint32_t kSlotBytes = 32 * 128 * 4; // scores, then probabilities in place; partial outputs: 32 x 128 fp32
+constexpr uint32_t kSlotAt = 0;
+constexpr uint32_t kTempBytes = 32 * 128 * 4; // steps of the vector programs: 32 x 128 fp32
+constexpr uint32_t kTempAt = kSlotAt + 3 * kSlotBytes;
+constexpr uint32_t kFoldedBytes = 1 * 512 * 4; // scores on the way to one number a row; factors of the output: 1 x 512 fp32
+constexpr uint32_t kFoldedAt = kTempAt + 2 * kTempBytes;
+constexpr uint32_t kOAccBytes = 128 * 64 * 4; // output of the task, unscaled: 128 x 64 fp32
+constexpr uint32_t kOAccAt = kFoldedAt + 2 * kFoldedBytes;
+constexpr uint32_t kRowBlocksBytes = 256 * 8 * 4; // a row's reference, one block for every group of lanes: 256 x 8 fp32
+constexpr uint32_t kRowBlocksAt = kOAccAt + kOAccBytes;
+constexpr uint32_t kRowMaxBytes = 1 * 128 * 4; // reference of a row: a maximum of its scores: 1 x 128 fp32
+constexpr uint32_t kRowMaxAt = kRowBlocksAt + kRowBlocksBytes;
+constexpr uint32_t kRowSumBytes = 1 * 128 * 4; // running sum of a row: 1 x 128 fp32
 constexpr uint32_t kRowSumAt = kRowMaxAt + kRowMaxBytes;
-constexpr uint32_t kTileMaxBytes = 1 * 24 * 4; // maximum including this tile: 1 x 24 fp32
+constexpr uint32_t kTileMaxBytes = 1 * 128 * 4; // maximum of the tile: 1 x 128 fp32
 constexpr uint32_t kTileMaxAt = kRowSumAt + kRowSumBytes;
-constexpr uint32_t kTileSumBytes = 1 * 24 * 4; // sum of this tile: 1 x 24 fp32
+constexpr uint32_t kTileSumBytes = 1 * 128 * 4; // sum of the tile: 1 x 128 fp32
 constexpr uint32_t kTileSumAt = kTileMaxAt + kTileMaxBytes;
-constexpr uint32_t kRescaleBytes = 1 * 64 * 4; // exp(old maximum - new maximum): 1 x 64 fp32
+constexpr uint32_t kRescaleBytes = 1 * 128 * 4; // exp(old reference - new reference): 1 x 128 fp32
 constexpr uint32_t kRescaleAt = kTileSumAt + kTileSumBytes;
-constexpr uint32_t kFinalSumBytes = 1 * 64 * 4; // divisor of finished rows: 1 x 64 fp32
-constexpr uint32_t kFinalSumAt = kRescaleAt + 2 * kRescaleBytes;
-constexpr uint32_t kLseBytes = 1 * 64 * 4; // log of the sum of exponentials: 1 x 64 fp32
-constexpr uint32_t kLseAt = kFinalSumAt + 2 * kFinalSumBytes;
-constexpr uint32_t kRowBlocksBytes = 24 * 8 * 4; // a row's value, one block each: 24 x 8 fp32
-constexpr uint32_t kRowBlocksAt = kLseAt + kLseBytes;
+constexpr uint32_t kFinalSumBytes = 1 * 128 * 4; // divisor of finished rows: 1 x 128 fp32
+constexpr uint32_t kFinalSumAt = kRescaleAt + 3 * kRescaleBytes;
+constexpr uint32_t kLseBytes = 1 * 128 * 4; // log of the sum of exponentials: 1 x 128 fp32
+constexpr uint32_t kLseAt = kFinalSumAt + 3 * kFinalSumBytes;
 constexpr uint32_t kCounterBytes = 1 * 512 * 4; // 0, 1, 2, ...: 1 x 512 fp32
-constexpr uint32_t kCounterAt = kRowBlocksAt + kRowBlocksBytes;
-constexpr uint32_t kRowCounterBytes = 64 * 8 * 4; // 0, 1, 2, ..., one block each: 64 x 8 fp32
+constexpr uint32_t kCounterAt = kLseAt + kLseBytes;
+constexpr uint32_t kRowCounterBytes = 128 * 8 * 4; // 0, 1, 2, ..., one block each: 128 x 8 fp32
 constexpr uint32_t kRowCounterAt = kCounterAt + kCounterBytes;
-constexpr uint32_t kRowValueBytes = 64 * 8 * 4; // values of a query row, one block each: 64 x 8 fp32
+constexpr uint32_t kRowValueBytes = 128 * 8 * 4; // values of a query row, one block each: 128 x 8 fp32
 constexpr uint32_t kRowValueAt = kRowCounterAt + kRowCounterBytes;
 constexpr uint32_t kColumnValueBytes = 1 * 512 * 4; // values of a key row: 1 x 512 fp32
 constexpr uint32_t kColumnValueAt = kRowValueAt + 3 * kRowValueBytes;
@@ -155,7 +167,8 @@ static_assert(kUbEnd <= kUbCapacity, "Ub budget exceeded");
 // ---- Numbers ----
 constexpr float kScale = 0.125f;
 constexpr float kMasked = -__builtin_inff();     // score of a masked pair: its exponential is exactly 0
-constexpr float kLowestMax = -3.402823466e+38f;  // floor of the running maximum: -inf minus it stays -inf
+constexpr float kLowestMax = -3.402823466e+38f;  // floor of a row's reference: -inf minus it stays -inf
+constexpr float kLargestSum = 32768.0f;          // of a tile's row: fp16 holds every probability of such a row
 
 // ---- Flags between the cores, one count per tile ----
 constexpr uint16_t kScoresReady = 0;        // cube, Fixpipe -> vector: S is in its slot
@@ -163,26 +176,31 @@ constexpr uint16_t kProbabilitiesReady = 1; // vector, MTE3 -> cube: P is in its
 constexpr uint16_t kOutputReady = 2;        // cube, Fixpipe -> vector: P V is in its slot, P has been read
 
 // ---- Events inside the cube core, by the edge that they guard ----
-constexpr int32_t kKeysFree = 0;      // MTE1 -> MTE2, one per slot: keys have been multiplied
-constexpr int32_t kKeysLoaded = 0;    // MTE2 -> MTE1, one per slot
-constexpr int32_t kValuesFree = 2;    // MTE1 -> MTE2, one per slot: probabilities and values have been multiplied
-constexpr int32_t kValuesLoaded = 2;  // MTE2 -> MTE1, one per slot
-constexpr int32_t kQueryFree = 4;     // MTE1 -> MTE2: the last tile of the task has been multiplied
-constexpr int32_t kOperandsFree = 0;  // M -> MTE1, one per slot of L0A and L0B
-constexpr int32_t kOperandsLoaded = 0; // MTE1 -> M, one per slot
-constexpr int32_t kSumFree = 0;       // FIX -> M, one per slot of L0C
-constexpr int32_t kSumReady = 0;      // M -> FIX, one per slot
+constexpr int32_t kKeysFree = 0;          // MTE1 -> MTE2: the keys of the tile have been read
+constexpr int32_t kKeysLoaded = 0;        // MTE2 -> MTE1: so have the queries, which come before them
+constexpr int32_t kValuesFree = 1;        // MTE1 -> MTE2: the values of the tile have been read
+constexpr int32_t kQueryFree = 2;         // MTE1 -> MTE2: the last tile of the task has read the queries
+constexpr int32_t kProbabilitiesFree = 3; // MTE1 -> MTE2, one per slot
+constexpr int32_t kProbabilitiesLoaded = 3; // MTE2 -> MTE1, one per slot: so have the values, which come before them
+constexpr int32_t kQueryLeftFree = 0;     // M -> MTE1
+constexpr int32_t kKeyRightFree = 1;      // M -> MTE1
+constexpr int32_t kOutputOperandsFree = 2; // M -> MTE1
+constexpr int32_t kScoreOperandsReady = 0; // MTE1 -> M
+constexpr int32_t kOutputOperandsReady = 1; // MTE1 -> M
+constexpr int32_t kScoreSumFree = 0;      // FIX -> M, one per slot
+constexpr int32_t kScoreSumReady = 0;     // M -> FIX, one per slot
+constexpr int32_t kOutputSumFree = 2;     // FIX -> M
+constexpr int32_t kOutputSumReady = 2;    // M -> FIX
 
 // ---- Events inside a vector core ----
-constexpr int32_t kScoresFree = 0;       // MTE3 -> MTE2, one per slot: probabilities have left
-constexpr int32_t kScoresLoaded = 0;     // MTE2 -> V, one per slot
-constexpr int32_t kProbabilitiesMade = 0; // V -> MTE3, one per slot
-constexpr int32_t kPartialFree = 2;      // V -> MTE2, one per slot: the tile's output has been added
-constexpr int32_t kPartialLoaded = 2;    // MTE2 -> V, one per slot
-constexpr int32_t kLseMade = 2;          // V -> MTE3
-constexpr int32_t kLseStored = 2;        // MTE3 -> V
-constexpr int32_t kOutputMade = 3;       // V -> MTE3
-constexpr int32_t kOutputStored = 3;     // MTE3 -> V
+constexpr int32_t kSlotFree = 0;       // MTE3 -> MTE2, one per slot: what it held has been used
+constexpr int32_t kSlotLoaded = 0;     // MTE2 -> V, one per slot
+constexpr int32_t kSlotUsed = 0;       // V -> MTE3, one per slot: probabilities may leave, or nothing is left to do
+constexpr int32_t kLseMade = 3;        // V -> MTE3
+constexpr int32_t kLseStored = 0;      // MTE3 -> V
+constexpr int32_t kOutputMade = 4;     // V -> MTE3
+constexpr int32_t kOutputStored = 1;   // MTE3 -> V
+constexpr int32_t kExtremeFound = 0;   // V -> S
 constexpr int32_t kCounterSeeded = 0;    // S -> V
 constexpr int32_t kCapturedFree = 4;     // V -> MTE2: the buffer of a captured value may be overwritten
 constexpr int32_t kCapturedLoaded = 4;   // MTE2 -> V
@@ -356,10 +374,10 @@ public:
         return tile_ * static_cast<int32_t>(kBlockKv);
     }
 
-    // Key rows of the tile.
+    // Key rows of the tile that some query row of the task may see.
     __aicore__ inline uint32_t Keys() const
     {
-        return Min(kBlockKv, static_cast<uint32_t>(task_.kvLen - FirstKey()));
+        return Min(kBlockKv, static_cast<uint32_t>(keyEnd_ - FirstKey()));
     }
 
     __aicore__ inline void Advance()
@@ -390,7 +408,8 @@ private:
     __aicore__ inline void EnterTask(int64_t index)
     {
         task_ = TaskAt(launch_.tiling, index);
-        end_ = CeilDiv(KvEnd(task_), static_cast<int32_t>(kBlockKv));
+        keyEnd_ = KvEnd(task_);
+        end_ = CeilDiv(keyEnd_, static_cast<int32_t>(kBlockKv));
         tile_ = Visible(KvBegin() / static_cast<int32_t>(kBlockKv));
     }
 
@@ -426,10 +445,12 @@ private:
     int32_t tile_ = 0;
     int32_t next_ = 0;
     int32_t end_ = 0;
+    int32_t keyEnd_ = 0;
     uint32_t slot_ = 0;
 };
 
-// The cube core: S = Q K^T and P V, tile by tile.
+// The cube core: S = Q K^T of a tile and, in turn, P V of the tile kLead before it, so that the products of one run
+// while the sums of the other leave.
 class CubeCore {
 public:
     __aicore__ inline explicit CubeCore(const Launch& launch) : launch_(launch) {}
@@ -439,15 +460,24 @@ public:
         FreeBuffers();
         TileCursor scores(launch_);
         TileCursor outputs(launch_);
-        // The product for the vector cores' next tiles comes before the one that waits for their last.
         for (uint32_t lead = 0; !outputs.Done();) {
-            if (!scores.Done()) {
-                ComputeScores(scores);
+            const bool hasScores = !scores.Done();
+            const bool hasOutput = !hasScores || lead == kLead;
+            if (hasScores) {
+                BeginScores(scores);
+            }
+            if (hasOutput) {
+                BeginOutput(outputs);
+            }
+            for (bool more = true; more;) {
+                more = hasScores && StepScores(scores);
+                more |= hasOutput && StepOutput(outputs);
+            }
+            if (hasScores) {
                 scores.Advance();
                 ++lead;
             }
-            if (lead == kStages || scores.Done()) {
-                ComputeOutput(outputs);
+            if (hasOutput) {
                 outputs.Advance();
                 --lead;
             }
@@ -456,49 +486,178 @@ public:
     }
 
 private:
-    // S = Q K^T of one tile, unscaled. Producer of kScoresReady.
-    __aicore__ inline void ComputeScores(const TileCursor& at)
+    // A block of a product: kSubRows query rows by kSubKeys keys, for P V also by kSubValues value columns.
+    struct Block {
+        uint32_t row;
+        uint32_t col;
+        uint32_t key;
+    };
+
+    // Asks for the keys of a tile, and for the queries of its task if it is the first.
+    __aicore__ inline void BeginScores(const TileCursor& at)
     {
         const Task& task = at.CurrentTask();
-        const uint32_t rows = task.Rows();
-        const uint32_t keys = at.Keys();
+        const Tiling& tiling = launch_.tiling;
         if (at.IsFirst()) {
             LoadQuery(task);
         }
-        const GlobalTensor<float> slot = launch_.scores[at.Slot() * (kScoreSlot / sizeof(float))];
-        for (uint32_t firstKey = 0; firstKey < keys; firstKey += kSubKeys) {
-            const uint32_t columns = Min(kSubKeys, keys - firstKey);
-            LoadKeys(task, at.FirstKey() + firstKey, columns);
-            for (uint32_t firstRow = 0; firstRow < rows; firstRow += kSubRows) {
-                const uint32_t subRows = Min(kSubRows, rows - firstRow);
-                MultiplyQueryKeys(firstRow, subRows, columns);
-                StoreSum(slot[firstRow * kBlockKv + firstKey], subRows, columns, kBlockKv);
-            }
-            AscendC::SetFlag<HardEvent::MTE1_MTE2>(kKeysFree + keySlot_);
-            keySlot_ = (keySlot_ + 1) % 2;
+        AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kKeysFree);
+        for (uint32_t key = 0; key < at.Keys(); key += kSubKeys) {
+            const uint32_t keys = Min(kSubKeys, at.Keys() - key);
+            const int64_t row = at.FirstKey() + static_cast<int64_t>(key);
+            const int64_t from = task.b * tiling.kStride[0] + task.kvH * tiling.kStride[1] + row * tiling.kStride[2];
+            LoadMatrix(
+                Keys()[key * kHeadDimPad], RoundUp(keys, kFractal), launch_.k[from], keys, kHeadDim, tiling.kStride[2]);
         }
+        AscendC::SetFlag<HardEvent::MTE2_MTE1>(kKeysLoaded);
+        AscendC::WaitFlag<HardEvent::MTE2_MTE1>(kKeysLoaded);
+        scoreAt_ = {0, 0, 0};
+    }
+
+    // The next block of S = Q K^T, unscaled; false when the tile is complete. Producer of kScoresReady.
+    __aicore__ inline bool StepScores(const TileCursor& at)
+    {
+        const uint32_t taskRows = at.CurrentTask().Rows();
+        if (scoreAt_.row >= taskRows) {
+            return false;
+        }
+        const uint32_t rows = Min(kSubRows, taskRows - scoreAt_.row);
+        const uint32_t keys = Min(kSubKeys, at.Keys() - scoreAt_.key);
+        const GlobalTensor<float> slot = launch_.scores[at.Slot() * (kScoreSlot / sizeof(float))];
+        if (scoreAt_.key == 0) {
+            AscendC::WaitFlag<HardEvent::M_MTE1>(kQueryLeftFree);
+            LoadLeft(QueryLeft(), Query()[scoreAt_.row * kDepthPad], rows, kHeadDim);
+        }
+        AscendC::WaitFlag<HardEvent::M_MTE1>(kKeyRightFree);
+        LoadRight(KeyRight(), Keys()[scoreAt_.key * kHeadDimPad], keys, kHeadDim);
+        AscendC::SetFlag<HardEvent::MTE1_M>(kScoreOperandsReady);
+        AscendC::WaitFlag<HardEvent::MTE1_M>(kScoreOperandsReady);
+        for (uint32_t row = 0; row < rows; row += kScoreRows) {
+            const uint32_t sum = (scoreSum_ + row / kScoreRows) % 2;
+            const uint32_t sumRows = Min(kScoreRows, rows - row);
+            AscendC::WaitFlag<HardEvent::FIX_M>(kScoreSumFree + sum);
+            Multiply(ScoreSum(sum), QueryLeft()[row * kDepthPad], KeyRight(), sumRows, keys, kHeadDim, true);
+            StoreScores(slot[(scoreAt_.row + row) * kBlockKv + scoreAt_.key], sum, sumRows, keys);
+        }
+        AscendC::SetFlag<HardEvent::M_MTE1>(kKeyRightFree);
+        scoreSum_ = (scoreSum_ + CeilDiv(rows, kScoreRows)) % 2;
+        scoreAt_.key += kSubKeys;
+        if (scoreAt_.key >= at.Keys()) {
+            EndScoreRows(at);
+        }
+        return true;
+    }
+
+    // Some rows of S have met all keys of the tile.
+    __aicore__ inline void EndScoreRows(const TileCursor& at)
+    {
+        AscendC::SetFlag<HardEvent::M_MTE1>(kQueryLeftFree);
+        scoreAt_.key = 0;
+        scoreAt_.row += kSubRows;
+        if (scoreAt_.row < at.CurrentTask().Rows()) {
+            return;
+        }
+        AscendC::SetFlag<HardEvent::MTE1_MTE2>(kKeysFree);
         if (at.IsLast()) {
             AscendC::SetFlag<HardEvent::MTE1_MTE2>(kQueryFree);
         }
         AscendC::CrossCoreSetFlag<2, PIPE_FIX>(kScoresReady);
     }
 
-    // P V of one tile, summed over its keys. Consumer of kProbabilitiesReady, producer of kOutputReady.
-    __aicore__ inline void ComputeOutput(const TileCursor& at)
+    // Asks for the values of a tile and for its first probabilities. Consumer of kProbabilitiesReady.
+    __aicore__ inline void BeginOutput(const TileCursor& at)
     {
         const Task& task = at.CurrentTask();
-        const uint32_t rows = task.Rows();
-        const GlobalTensor<float> slot = launch_.partial[at.Slot() * (kPartialSlot / sizeof(float))];
-        AscendC::CrossCoreWaitFlag(kProbabilitiesReady);
-        for (uint32_t firstRow = 0; firstRow < rows; firstRow += kSubRows) {
-            const uint32_t subRows = Min(kSubRows, rows - firstRow);
-            for (uint32_t firstCol = 0; firstCol < kValueDim; firstCol += kSubValues) {
-                const uint32_t columns = Min(kSubValues, kValueDim - firstCol);
-                MultiplyProbabilitiesValues(at, firstRow, subRows, firstCol, columns);
-                StoreSum(slot[firstRow * kValueDimPad + firstCol], subRows, columns, kValueDimPad);
+        const Tiling& tiling = launch_.tiling;
+        AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kValuesFree);
+        for (uint32_t key = 0; key < at.Keys(); key += kSubKeys) {
+            const uint32_t keys = Min(kSubKeys, at.Keys() - key);
+            const int64_t row = at.FirstKey() + static_cast<int64_t>(key);
+            const int64_t from = task.b * tiling.vStride[0] + task.kvH * tiling.vStride[1] + row * tiling.vStride[2];
+            for (uint32_t col = 0; col < kValueDim; col += kSubValues) {
+                const uint32_t columns = Min(kSubValues, kValueDim - col);
+                LoadFractalRows(Values()[key * kValueDimPad + col * kSubKeys], launch_.v[from + col], keys, columns,
+                    tiling.vStride[2], RoundUp(columns, kFractal));
             }
         }
-        AscendC::CrossCoreSetFlag<2, PIPE_FIX>(kOutputReady);
+        AscendC::CrossCoreWaitFlag(kProbabilitiesReady);
+        outputAt_ = {0, 0, 0};
+        probabilitiesAt_ = {0, 0, 0};
+        for (uint32_t slot = 1; slot < kProbabilitySlots; ++slot) {
+            LoadProbabilities(at);
+        }
+    }
+
+    // The next block of P V, summed over the keys of the tile; false when it is complete. Producer of kOutputReady.
+    __aicore__ inline bool StepOutput(const TileCursor& at)
+    {
+        const uint32_t taskRows = at.CurrentTask().Rows();
+        if (outputAt_.row >= taskRows) {
+            return false;
+        }
+        LoadProbabilities(at);
+        const uint32_t rows = Min(kSubRows, taskRows - outputAt_.row);
+        const uint32_t columns = Min(kSubValues, kValueDim - outputAt_.col);
+        const uint32_t keys = Min(kSubKeys, at.Keys() - outputAt_.key);
+        AscendC::WaitFlag<HardEvent::MTE2_MTE1>(kProbabilitiesLoaded + multipliedSlot_);
+        AscendC::WaitFlag<HardEvent::M_MTE1>(kOutputOperandsFree);
+        LoadLeft(ProbabilityLeft(), Probabilities(multipliedSlot_), rows, keys);
+        AscendC::SetFlag<HardEvent::MTE1_MTE2>(kProbabilitiesFree + multipliedSlot_);
+        multipliedSlot_ = (multipliedSlot_ + 1) % kProbabilitySlots;
+        LoadRightTransposed(
+            ValueRight(), Values()[outputAt_.key * kValueDimPad + outputAt_.col * kSubKeys], columns, keys);
+        AscendC::SetFlag<HardEvent::MTE1_M>(kOutputOperandsReady);
+        AscendC::WaitFlag<HardEvent::MTE1_M>(kOutputOperandsReady);
+        if (outputAt_.key == 0) {
+            AscendC::WaitFlag<HardEvent::FIX_M>(kOutputSumFree);
+        }
+        Multiply(OutputSum(), ProbabilityLeft(), ValueRight(), rows, columns, keys, outputAt_.key == 0);
+        AscendC::SetFlag<HardEvent::M_MTE1>(kOutputOperandsFree);
+        const Block done = outputAt_;
+        Advance(outputAt_, at);
+        if (outputAt_.key == 0) {
+            StorePartial(at, done, rows, columns);
+        }
+        if (outputAt_.row >= taskRows) {
+            AscendC::SetFlag<HardEvent::MTE1_MTE2>(kValuesFree);
+            AscendC::CrossCoreSetFlag<2, PIPE_FIX>(kOutputReady);
+        }
+        return true;
+    }
+
+    // Asks for the next block of P, in the order of the products.
+    __aicore__ inline void LoadProbabilities(const TileCursor& at)
+    {
+        const uint32_t taskRows = at.CurrentTask().Rows();
+        if (probabilitiesAt_.row >= taskRows) {
+            return;
+        }
+        const uint32_t rows = Min(kSubRows, taskRows - probabilitiesAt_.row);
+        const uint32_t keys = Min(kSubKeys, at.Keys() - probabilitiesAt_.key);
+        const uint64_t from = at.Slot() * (kProbabilitySlot / sizeof(Element)) + probabilitiesAt_.row * kBlockKv +
+            probabilitiesAt_.key;
+        AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kProbabilitiesFree + loadedSlot_);
+        LoadFractalRows(Probabilities(loadedSlot_), launch_.probabilities[from], rows, keys, kBlockKv,
+            RoundUp(keys, kFractalCols));
+        AscendC::SetFlag<HardEvent::MTE2_MTE1>(kProbabilitiesLoaded + loadedSlot_);
+        loadedSlot_ = (loadedSlot_ + 1) % kProbabilitySlots;
+        Advance(probabilitiesAt_, at);
+    }
+
+    // Keys first, so that a sum stays in L0C until it is complete.
+    __aicore__ inline void Advance(Block& block, const TileCursor& at) const
+    {
+        block.key += kSubKeys;
+        if (block.key < at.Keys()) {
+            return;
+        }
+        block.key = 0;
+        block.col += kSubValues;
+        if (block.col < kValueDim) {
+            return;
+        }
+        block.col = 0;
+        block.row += kSubRows;
     }
 
     // The queries of a task stay in L1 until its last tile has been multiplied. They are waited for with the first
@@ -508,35 +667,40 @@ private:
         const Tiling& tiling = launch_.tiling;
         const int64_t from = task.b * tiling.qStride[0] + task.h * tiling.qStride[1] + task.qFirst * tiling.qStride[2];
         AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kQueryFree);
-        LoadMatrix(Query(), kBlockQ, launch_.q[from], task.Rows(), kHeadDim, tiling.qStride[2]);
+        LoadFractalRows(Query(), launch_.q[from], task.Rows(), kHeadDim, tiling.qStride[2], kDepthPad);
     }
 
-    __aicore__ inline void LoadKeys(const Task& task, int64_t firstKey, uint32_t rows)
+    // Rows of global memory to L1, a row of fractals after the other: what the left operand, and the right one of
+    // P V, look like in L0. Columns are filled up with zeros to a whole fractal.
+    __aicore__ inline void LoadFractalRows(const LocalTensor<Element>& dst, const GlobalTensor<Element>& src,
+        uint32_t rows, uint32_t columns, int64_t rowPitch, uint32_t columnsPad)
     {
-        const Tiling& tiling = launch_.tiling;
-        const int64_t from = task.b * tiling.kStride[0] + task.kvH * tiling.kStride[1] + firstKey * tiling.kStride[2];
-        AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kKeysFree + keySlot_);
-        LoadMatrix(Keys(), kSubKeys, launch_.k[from], rows, kHeadDim, tiling.kStride[2]);
-        AscendC::SetFlag<HardEvent::MTE2_MTE1>(kKeysLoaded + keySlot_);
-        AscendC::WaitFlag<HardEvent::MTE2_MTE1>(kKeysLoaded + keySlot_);
-    }
-
-    // A block of P and the values that it weighs.
-    __aicore__ inline void LoadProbabilitiesValues(
-        const TileCursor& at, uint32_t firstRow, uint32_t rows, uint32_t firstKey, uint32_t keys, uint32_t firstCol,
-        uint32_t columns)
-    {
-        const Tiling& tiling = launch_.tiling;
-        const Task& task = at.CurrentTask();
-        const int64_t from = task.b * tiling.vStride[0] + task.kvH * tiling.vStride[1] +
-            (at.FirstKey() + firstKey) * tiling.vStride[2] + firstCol;
-        const uint64_t slot = at.Slot() * (kProbabilitySlot / sizeof(Element));
-        AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kValuesFree + valueSlot_);
-        LoadMatrix(Probabilities(), kSubRows, launch_.probabilities[slot + firstRow * kBlockKv + firstKey], rows, keys,
-            kBlockKv);
-        LoadMatrix(Values(), kSubKeys, launch_.v[from], keys, columns, tiling.vStride[2]);
-        AscendC::SetFlag<HardEvent::MTE2_MTE1>(kValuesLoaded + valueSlot_);
-        AscendC::WaitFlag<HardEvent::MTE2_MTE1>(kValuesLoaded + valueSlot_);
+        constexpr int64_t kMaxMatrixStride = 65535; // what a copy can express
+        const uint32_t whole = rows / kFractal;
+        AscendC::Nd2NzParams params;
+        params.nValue = kFractal;
+        params.dValue = columns;
+        params.srcDValue = rowPitch;
+        params.dstNzC0Stride = kFractal;
+        params.dstNzNStride = 1;
+        params.dstNzMatrixStride = columnsPad * kFractal;
+        if (kFractal * rowPitch <= kMaxMatrixStride && whole != 0) {
+            params.ndNum = whole;
+            params.srcNdMatrixStride = kFractal * rowPitch;
+            AscendC::DataCopy(dst, src, params);
+        }
+        params.ndNum = 1;
+        params.srcNdMatrixStride = 0;
+        if (kFractal * rowPitch > kMaxMatrixStride) {
+            for (uint32_t row = 0; row < whole * kFractal; row += kFractal) {
+                AscendC::DataCopy(dst[row * columnsPad], src[row * rowPitch], params);
+            }
+        }
+        if (rows % kFractal != 0) {
+            const uint32_t row = whole * kFractal;
+            params.nValue = rows % kFractal;
+            AscendC::DataCopy(dst[row * columnsPad], src[row * rowPitch], params);
+        }
     }
 
     // Rows of global memory to fractals of L1, columns filled up with zeros to a whole fractal.
@@ -555,102 +719,74 @@ private:
         AscendC::DataCopy(dst, src, params);
     }
 
-    __aicore__ inline void MultiplyQueryKeys(uint32_t firstRow, uint32_t rows, uint32_t keys)
-    {
-        AscendC::WaitFlag<HardEvent::FIX_M>(kSumFree + sumSlot_);
-        for (uint32_t firstCol = 0; firstCol < kHeadDim; firstCol += kSubDepth) {
-            const uint32_t depth = Min(kSubDepth, kHeadDim - firstCol);
-            AscendC::WaitFlag<HardEvent::M_MTE1>(kOperandsFree + operandSlot_);
-            LoadLeft(Query()[firstCol * kBlockQ + firstRow * kFractalCols], kBlockQ, rows, depth);
-            LoadRight(Keys()[firstCol * kSubKeys], kSubKeys, keys, depth);
-            Multiply(rows, keys, depth, firstCol == 0);
-        }
-    }
-
-    __aicore__ inline void MultiplyProbabilitiesValues(
-        const TileCursor& at, uint32_t firstRow, uint32_t rows, uint32_t firstCol, uint32_t columns)
-    {
-        const uint32_t keys = at.Keys();
-        AscendC::WaitFlag<HardEvent::FIX_M>(kSumFree + sumSlot_);
-        for (uint32_t firstKey = 0; firstKey < keys; firstKey += kSubKeys) {
-            const uint32_t depth = Min(kSubKeys, keys - firstKey);
-            LoadProbabilitiesValues(at, firstRow, rows, firstKey, depth, firstCol, columns);
-            AscendC::WaitFlag<HardEvent::M_MTE1>(kOperandsFree + operandSlot_);
-            LoadLeft(Probabilities(), kSubRows, rows, depth);
-            LoadRightTransposed(Values(), kSubKeys, columns, depth);
-            AscendC::SetFlag<HardEvent::MTE1_MTE2>(kValuesFree + valueSlot_);
-            valueSlot_ = (valueSlot_ + 1) % 2;
-            Multiply(rows, columns, depth, firstKey == 0);
-        }
-    }
-
     // [rows, depth] from L1 to L0A. Rows past the last are whatever L1 holds: they make rows of S that nobody stores.
-    __aicore__ inline void LoadLeft(const LocalTensor<Element>& src, uint32_t srcRows, uint32_t rows, uint32_t depth)
+    __aicore__ inline void LoadLeft(
+        const LocalTensor<Element>& dst, const LocalTensor<Element>& src, uint32_t rows, uint32_t depth)
     {
-        const uint32_t depthFractals = CeilDiv(depth, kFractalCols);
-        AscendC::LoadData2DParams params;
-        params.repeatTimes = depthFractals;
-        params.srcStride = srcRows / kFractal;
-        for (uint32_t row = 0; row < CeilDiv(rows, kFractal); ++row) {
-            params.startIndex = row;
-            AscendC::LoadData(Left()[row * depthFractals * kFractalElems], src, params);
-        }
+        LoadFractals(dst, src, CeilDiv(rows, kFractal) * CeilDiv(depth, kFractalCols), false);
     }
 
     // [columns, depth] from L1 to L0B, for a product with its transpose.
     __aicore__ inline void LoadRight(
-        const LocalTensor<Element>& src, uint32_t srcRows, uint32_t columns, uint32_t depth)
+        const LocalTensor<Element>& dst, const LocalTensor<Element>& src, uint32_t columns, uint32_t depth)
     {
-        const uint32_t columnFractals = CeilDiv(columns, kFractal);
-        AscendC::LoadData2DParams params;
-        params.repeatTimes = columnFractals;
-        params.srcStride = 1;
-        for (uint32_t step = 0; step < CeilDiv(depth, kFractalCols); ++step) {
-            params.startIndex = step * (srcRows / kFractal);
-            AscendC::LoadData(Right()[step * columnFractals * kFractalElems], src, params);
-        }
+        LoadFractals(dst, src, CeilDiv(columns, kFractal) * CeilDiv(depth, kFractalCols), false);
     }
 
     // [depth, columns] from L1 to L0B.
     __aicore__ inline void LoadRightTransposed(
-        const LocalTensor<Element>& src, uint32_t srcRows, uint32_t columns, uint32_t depth)
+        const LocalTensor<Element>& dst, const LocalTensor<Element>& src, uint32_t columns, uint32_t depth)
     {
-        const uint32_t columnFractals = CeilDiv(columns, kFractal);
-        AscendC::LoadData2DParams params;
-        params.repeatTimes = columnFractals;
-        params.srcStride = srcRows / kFractal;
-        params.ifTranspose = true;
-        for (uint32_t step = 0; step < CeilDiv(depth, kFractal); ++step) {
-            params.startIndex = step;
-            AscendC::LoadData(Right()[step * columnFractals * kFractalElems], src, params);
-        }
+        LoadFractals(dst, src, CeilDiv(columns, kFractal) * CeilDiv(depth, kFractal), true);
     }
 
-    // Adds one product to the accumulator, or starts it. Rows and columns are whole fractals: with one row the unit
-    // would take its left operand for a plain vector.
-    __aicore__ inline void Multiply(uint32_t rows, uint32_t columns, uint32_t depth, bool starts)
+    // Fractals that lie in L1 in the order in which L0 wants them.
+    __aicore__ inline void LoadFractals(
+        const LocalTensor<Element>& dst, const LocalTensor<Element>& src, uint32_t count, bool transposes)
     {
-        AscendC::SetFlag<HardEvent::MTE1_M>(kOperandsLoaded + operandSlot_);
-        AscendC::WaitFlag<HardEvent::MTE1_M>(kOperandsLoaded + operandSlot_);
+        AscendC::LoadData2DParams params;
+        params.startIndex = 0;
+        params.repeatTimes = count;
+        params.srcStride = 1;
+        params.ifTranspose = transposes;
+        AscendC::LoadData(dst, src, params);
+    }
+
+    // Adds one product to the accumulator, or starts it. Small products overlap in the unit, but not with the next of
+    // their sum: its operands are loaded when the unit has done with these. Rows and columns are whole fractals: with
+    // one row the unit would take its left operand for a plain vector.
+    __aicore__ inline void Multiply(const LocalTensor<float>& sum, const LocalTensor<Element>& left,
+        const LocalTensor<Element>& right, uint32_t rows, uint32_t columns, uint32_t depth, bool starts)
+    {
         AscendC::MmadParams params;
         params.m = RoundUp(rows, kFractal);
         params.n = RoundUp(columns, kFractal);
         params.k = depth;
         params.cmatrixInitVal = starts;
-        AscendC::Mmad(Sum(), Left(), Right(), params);
-        // Small products overlap in the unit; the next one must find this sum.
-        if (params.m * params.n < 10 * kFractal * kFractal) {
-            AscendC::PipeBarrier<PIPE_M>();
-        }
-        AscendC::SetFlag<HardEvent::M_MTE1>(kOperandsFree + operandSlot_);
-        operandSlot_ ^= 1;
+        AscendC::Mmad(sum, left, right, params);
     }
 
-    // The accumulator to global memory, in rows. Columns past the last, to a whole fractal, hold garbage.
-    __aicore__ inline void StoreSum(const GlobalTensor<float>& dst, uint32_t rows, uint32_t columns, uint32_t rowPitch)
+    __aicore__ inline void StoreScores(const GlobalTensor<float>& dst, uint32_t sum, uint32_t rows, uint32_t keys)
     {
-        AscendC::SetFlag<HardEvent::M_FIX>(kSumReady + sumSlot_);
-        AscendC::WaitFlag<HardEvent::M_FIX>(kSumReady + sumSlot_);
+        AscendC::SetFlag<HardEvent::M_FIX>(kScoreSumReady + sum);
+        AscendC::WaitFlag<HardEvent::M_FIX>(kScoreSumReady + sum);
+        StoreSum(dst, ScoreSum(sum), rows, keys, kBlockKv);
+        AscendC::SetFlag<HardEvent::FIX_M>(kScoreSumFree + sum);
+    }
+
+    __aicore__ inline void StorePartial(const TileCursor& at, const Block& block, uint32_t rows, uint32_t columns)
+    {
+        const uint64_t to = at.Slot() * (kPartialSlot / sizeof(float)) + block.row * kValueDimPad + block.col;
+        AscendC::SetFlag<HardEvent::M_FIX>(kOutputSumReady);
+        AscendC::WaitFlag<HardEvent::M_FIX>(kOutputSumReady);
+        StoreSum(launch_.partial[to], OutputSum(), rows, columns, kValueDimPad);
+        AscendC::SetFlag<HardEvent::FIX_M>(kOutputSumFree);
+    }
+
+    // An accumulator to global memory, in rows. Columns past the last, to a whole fractal, hold garbage.
+    __aicore__ inline void StoreSum(const GlobalTensor<float>& dst, const LocalTensor<float>& sum, uint32_t rows,
+        uint32_t columns, uint32_t rowPitch)
+    {
         AscendC::FixpipeParamsV220 params;
         params.nSize = RoundUp(columns, kFractal);
         params.mSize = rows;
@@ -658,36 +794,40 @@ private:
         params.dstStride = rowPitch;
         params.quantPre = QuantMode_t::NoQuant;
         params.deqScalar = 0;
-        AscendC::Fixpipe<float, float, AscendC::CFG_ROW_MAJOR>(dst, Sum(), params);
-        AscendC::SetFlag<HardEvent::FIX_M>(kSumFree + sumSlot_);
-        sumSlot_ ^= 1;
+        AscendC::Fixpipe<float, float, AscendC::CFG_ROW_MAJOR>(dst, sum, params);
     }
 
     __aicore__ inline void FreeBuffers()
     {
-        for (int32_t slot = 0; slot < 2; ++slot) {
-            AscendC::SetFlag<HardEvent::MTE1_MTE2>(kKeysFree + slot);
-            AscendC::SetFlag<HardEvent::MTE1_MTE2>(kValuesFree + slot);
-        }
+        AscendC::SetFlag<HardEvent::MTE1_MTE2>(kKeysFree);
+        AscendC::SetFlag<HardEvent::MTE1_MTE2>(kValuesFree);
         AscendC::SetFlag<HardEvent::MTE1_MTE2>(kQueryFree);
-        for (int32_t slot = 0; slot < 2; ++slot) {
-            AscendC::SetFlag<HardEvent::M_MTE1>(kOperandsFree + slot);
-            AscendC::SetFlag<HardEvent::FIX_M>(kSumFree + slot);
+        for (uint32_t slot = 0; slot < kProbabilitySlots; ++slot) {
+            AscendC::SetFlag<HardEvent::MTE1_MTE2>(kProbabilitiesFree + slot);
         }
+        AscendC::SetFlag<HardEvent::M_MTE1>(kQueryLeftFree);
+        AscendC::SetFlag<HardEvent::M_MTE1>(kKeyRightFree);
+        AscendC::SetFlag<HardEvent::M_MTE1>(kOutputOperandsFree);
+        AscendC::SetFlag<HardEvent::FIX_M>(kScoreSumFree);
+        AscendC::SetFlag<HardEvent::FIX_M>(kScoreSumFree + 1);
+        AscendC::SetFlag<HardEvent::FIX_M>(kOutputSumFree);
     }
 
     // Every flag that FreeBuffers or a step has set is waited for: left-overs would break the next kernel.
     __aicore__ inline void DrainBuffers()
     {
-        for (int32_t slot = 0; slot < 2; ++slot) {
-            AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kKeysFree + slot);
-            AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kValuesFree + slot);
-        }
+        AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kKeysFree);
+        AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kValuesFree);
         AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kQueryFree);
-        for (int32_t slot = 0; slot < 2; ++slot) {
-            AscendC::WaitFlag<HardEvent::M_MTE1>(kOperandsFree + slot);
-            AscendC::WaitFlag<HardEvent::FIX_M>(kSumFree + slot);
+        for (uint32_t slot = 0; slot < kProbabilitySlots; ++slot) {
+            AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kProbabilitiesFree + slot);
         }
+        AscendC::WaitFlag<HardEvent::M_MTE1>(kQueryLeftFree);
+        AscendC::WaitFlag<HardEvent::M_MTE1>(kKeyRightFree);
+        AscendC::WaitFlag<HardEvent::M_MTE1>(kOutputOperandsFree);
+        AscendC::WaitFlag<HardEvent::FIX_M>(kScoreSumFree);
+        AscendC::WaitFlag<HardEvent::FIX_M>(kScoreSumFree + 1);
+        AscendC::WaitFlag<HardEvent::FIX_M>(kOutputSumFree);
     }
 
     __aicore__ inline LocalTensor<Element> Query() const
@@ -697,40 +837,59 @@ private:
 
     __aicore__ inline LocalTensor<Element> Keys() const
     {
-        return LocalTensor<Element>(TPosition::B1, kKTileAt + keySlot_ * kKTileBytes, kKTileBytes / sizeof(Element));
-    }
-
-    __aicore__ inline LocalTensor<Element> Probabilities() const
-    {
-        return LocalTensor<Element>(TPosition::A1, kPTileAt + valueSlot_ * kPTileBytes, kPTileBytes / sizeof(Element));
+        return LocalTensor<Element>(TPosition::B1, kKTileAt, kKTileBytes / sizeof(Element));
     }
 
     __aicore__ inline LocalTensor<Element> Values() const
     {
-        return LocalTensor<Element>(TPosition::B1, kVTileAt + valueSlot_ * kVTileBytes, kVTileBytes / sizeof(Element));
+        return LocalTensor<Element>(TPosition::B1, kVTileAt, kVTileBytes / sizeof(Element));
     }
 
-    __aicore__ inline LocalTensor<Element> Left() const
+    __aicore__ inline LocalTensor<Element> Probabilities(uint32_t slot) const
     {
-        return LocalTensor<Element>(TPosition::A2, kLeftAt + operandSlot_ * kLeftBytes, kLeftBytes / sizeof(Element));
+        return LocalTensor<Element>(TPosition::A1, kPTileAt + slot * kPTileBytes, kPTileBytes / sizeof(Element));
     }
 
-    __aicore__ inline LocalTensor<Element> Right() const
+    __aicore__ inline LocalTensor<Element> QueryLeft() const
     {
-        return LocalTensor<Element>(
-            TPosition::B2, kRightAt + operandSlot_ * kRightBytes, kRightBytes / sizeof(Element));
+        return LocalTensor<Element>(TPosition::A2, kQLeftAt, kQLeftBytes / sizeof(Element));
     }
 
-    __aicore__ inline LocalTensor<float> Sum() const
+    __aicore__ inline LocalTensor<Element> ProbabilityLeft() const
     {
-        return LocalTensor<float>(TPosition::CO1, kSumAt + sumSlot_ * kSumBytes, kSumBytes / sizeof(float));
+        return LocalTensor<Element>(TPosition::A2, kPLeftAt, kPLeftBytes / sizeof(Element));
     }
+
+    __aicore__ inline LocalTensor<Element> KeyRight() const
+    {
+        return LocalTensor<Element>(TPosition::B2, kKRightAt, kKRightBytes / sizeof(Element));
+    }
+
+    __aicore__ inline LocalTensor<Element> ValueRight() const
+    {
+        return LocalTensor<Element>(TPosition::B2, kVRightAt, kVRightBytes / sizeof(Element));
+    }
+
+    __aicore__ inline LocalTensor<float> ScoreSum(uint32_t slot) const
+    {
+        return LocalTensor<float>(TPosition::CO1, kSSumAt + slot * kSSumBytes, kSSumBytes / sizeof(float));
+    }
+
+    __aicore__ inline LocalTensor<float> OutputSum() const
+    {
+        return LocalTensor<float>(TPosition::CO1, kOSumAt, kOSumBytes / sizeof(float));
+    }
+
+    static constexpr uint32_t kProbabilitySlots = 3;
+    static constexpr uint32_t kDepthPad = RoundUp(kHeadDim, kFractalCols);
 
     const Launch& launch_;
-    uint32_t keySlot_ = 0;
-    uint32_t valueSlot_ = 0;
-    uint32_t operandSlot_ = 0;
-    uint32_t sumSlot_ = 0;
+    Block scoreAt_ {};
+    Block outputAt_ {};
+    Block probabilitiesAt_ {}; // the next block of P to load
+    uint32_t scoreSum_ = 0;
+    uint32_t loadedSlot_ = 0;
+    uint32_t multipliedSlot_ = 0;
 };
 
 // Some rows of a score tile, as many columns as one pass covers.
@@ -791,28 +950,57 @@ __aicore__ inline void IntSubTile(const LocalTensor<float>& dst, const Operand& 
 }
 
 struct Maximum {
-    __aicore__ static inline void Fold(const LocalTensor<float>& dst, const LocalTensor<float>& a,
-        const LocalTensor<float>& b, uint32_t rows, const AscendC::BinaryRepeatParams& steps)
+    __aicore__ static inline void Fold(
+        const LocalTensor<float>& dst, const LocalTensor<float>& a, const LocalTensor<float>& b, uint32_t count)
     {
-        AscendC::Max(dst, a, b, kLanes, rows, steps);
+        AscendC::Max(dst, a, b, count);
     }
-    __aicore__ static inline void Reduce(
-        const LocalTensor<float>& dst, const LocalTensor<float>& src, uint32_t rows, uint32_t rowBlocks)
+    __aicore__ static inline void FoldBlocks(const LocalTensor<float>& dst, const LocalTensor<float>& a,
+        const LocalTensor<float>& b, uint32_t repeats, const AscendC::BinaryRepeatParams& steps)
     {
-        AscendC::WholeReduceMax<float>(dst, src, kLanes, rows, 1, 1, rowBlocks, AscendC::ReduceOrder::ORDER_ONLY_VALUE);
+        AscendC::Max(dst, a, b, kLanes, repeats, steps);
+    }
+    __aicore__ static inline void ReduceBlocks(
+        const LocalTensor<float>& dst, const LocalTensor<float>& src, uint32_t repeats)
+    {
+        AscendC::BlockReduceMax<float>(dst, src, repeats, kLanes, 1, 1, kLaneBlocks);
+    }
+    __aicore__ static inline void Reduce(const LocalTensor<float>& dst, const LocalTensor<float>& src, uint32_t lanes)
+    {
+        AscendC::WholeReduceMax<float>(dst, src, lanes, 1, 1, 1, kLaneBlocks, AscendC::ReduceOrder::ORDER_ONLY_VALUE);
+    }
+    __aicore__ static inline float Of(float a, float b)
+    {
+        return a >= b ? a : b;
+    }
+};
+
+struct Minimum {
+    __aicore__ static inline void Reduce(const LocalTensor<float>& dst, const LocalTensor<float>& src, uint32_t lanes)
+    {
+        AscendC::WholeReduceMin<float>(dst, src, lanes, 1, 1, 1, kLaneBlocks, AscendC::ReduceOrder::ORDER_ONLY_VALUE);
+    }
+    __aicore__ static inline float Of(float a, float b)
+    {
+        return a <= b ? a : b;
     }
 };
 
 struct Total {
-    __aicore__ static inline void Fold(const LocalTensor<float>& dst, const LocalTensor<float>& a,
-        const LocalTensor<float>& b, uint32_t rows, const AscendC::BinaryRepeatParams& steps)
+    __aicore__ static inline void Fold(
+        const LocalTensor<float>& dst, const LocalTensor<float>& a, const LocalTensor<float>& b, uint32_t count)
     {
-        AscendC::Add(dst, a, b, kLanes, rows, steps);
+        AscendC::Add(dst, a, b, count);
     }
-    __aicore__ static inline void Reduce(
-        const LocalTensor<float>& dst, const LocalTensor<float>& src, uint32_t rows, uint32_t rowBlocks)
+    __aicore__ static inline void FoldBlocks(const LocalTensor<float>& dst, const LocalTensor<float>& a,
+        const LocalTensor<float>& b, uint32_t repeats, const AscendC::BinaryRepeatParams& steps)
     {
-        AscendC::WholeReduceSum<float>(dst, src, kLanes, rows, 1, 1, rowBlocks);
+        AscendC::Add(dst, a, b, kLanes, repeats, steps);
+    }
+    __aicore__ static inline void ReduceBlocks(
+        const LocalTensor<float>& dst, const LocalTensor<float>& src, uint32_t repeats)
+    {
+        AscendC::BlockReduceSum<float>(dst, src, repeats, kLanes, 1, 1, kLaneBlocks);
     }
 };
 
@@ -834,7 +1022,7 @@ public:
                 probabilities.Advance();
                 ++lead;
             }
-            if (lead == kStages || probabilities.Done()) {
+            if (lead > kLead || probabilities.Done()) {
                 AccumulateOutput(outputs);
                 outputs.Advance();
                 --lead;
@@ -860,6 +1048,9 @@ private:
 
     // Scores to probabilities, in place, and on to the workspace. Consumer of kScoresReady, producer of
     // kProbabilitiesReady: a core without rows takes part in both.
+    //
+    // P = exp(S - reference), where the reference of a row is a maximum of its scores so far. It need not be the
+    // latest: P, the row sum and O scale together. A tile that LargestExcess objects to is done again.
     __aicore__ inline void ComputeProbabilities(const TileCursor& at)
     {
         const Share share = ShareOf(at.CurrentTask());
@@ -868,20 +1059,30 @@ private:
             BeginTask(at.CurrentTask(), share);
         }
         BeginTile(at);
-        for (uint32_t row = 0; row < share.rows; row += kRowStep) {
-            const uint32_t rows = Min(kRowStep, share.rows - row);
-            LoadScores(at, share.first + row, rows);
-            TransformScores(at, row, rows);
-            UpdateSoftmax(at, row, rows);
-            StoreProbabilities(at, share.first + row, rows);
-        }
-        if (at.IsLast() && share.rows != 0) {
-            FinishRows(at, share);
+        if (share.rows != 0) {
+            bool raises = !hasReferences_;
+            if (raises) {
+                RaiseReferences(at, share);
+                // The second tile of a task passes the sum of the first too often to be tried with an old reference.
+                hasReferences_ = !at.IsFirst() && Extreme<Minimum>(RowMax(), share.rows) > kLowestMax;
+            }
+            Exponentiate(at, share);
+            if (!raises && !(LargestExcess(share) <= 0.0f)) {
+                raises = true;
+                RaiseReferences(at, share);
+                AscendC::PipeBarrier<PIPE_MTE3>(); // P of the first attempt has to be there before it is overwritten
+                Exponentiate(at, share);
+            }
+            raised_[at.Slot()] = raises;
+            AddSums(at, raises);
+            if (at.IsLast()) {
+                FinishRows(at, share);
+            }
         }
         AscendC::CrossCoreSetFlag<2, PIPE_MTE3>(kProbabilitiesReady);
     }
 
-    // O = O * exp(old maximum - new maximum) + P V, row by row; divided and stored after the last tile.
+    // O = O * exp(old reference - new reference) + P V, row by row; divided and stored after the last tile.
     __aicore__ inline void AccumulateOutput(const TileCursor& at)
     {
         const Share share = ShareOf(at.CurrentTask());
@@ -893,6 +1094,7 @@ private:
             const uint32_t rows = Min(kOutputStep, share.rows - row);
             LoadPartial(at, share.first + row, rows);
             AddPartial(at, row, rows);
+            ReleaseSlot();
             if (at.IsLast()) {
                 DivideOutput(at, row, rows);
             }
@@ -909,6 +1111,7 @@ private:
         queryRow_ = task.qFirst + static_cast<int64_t>(share.first);
         queryOrigin_ = static_cast<float>(task.qFirst + static_cast<int32_t>(share.first));
         alignShift_ = static_cast<float>(task.kvLen - task.qLen);
+        hasReferences_ = false;
         if (share.rows == 0) {
             return;
         }
@@ -1024,33 +1227,121 @@ private:
         EndCapturedCopy();
     }
 
-    __aicore__ inline void LoadScores(const TileCursor& at, uint32_t firstRow, uint32_t rows)
+    // Raises the references of all rows to the maximum of their scores, those of the tile included, and keeps the
+    // factor for what was summed under the old ones.
+    __aicore__ inline void RaiseReferences(const TileCursor& at, const Share& share)
     {
-        const uint64_t slot = at.Slot() * (kScoreSlot / sizeof(float));
-        AscendC::WaitFlag<HardEvent::MTE3_MTE2>(kScoresFree + scoreSlot_);
-        for (uint32_t firstCol = 0; firstCol < at.Keys(); firstCol += kChunk) {
-            const uint32_t columns = RoundUp(Min(kChunk, at.Keys() - firstCol), kFractal);
-            AscendC::DataCopyParams params;
-            params.blockCount = rows;
-            params.blockLen = columns / kBlockLanes;
-            params.srcStride = (kBlockKv - columns) / kBlockLanes;
-            params.dstStride = (kChunk - columns) / kBlockLanes;
-            AscendC::DataCopy(Scores(firstCol), launch_.scores[slot + firstRow * kBlockKv + firstCol], params);
+        for (uint32_t row = 0; row < share.rows; row += kRowStep) {
+            const uint32_t rows = Min(kRowStep, share.rows - row);
+            for (uint32_t firstCol = 0; firstCol < at.Keys(); firstCol += kChunk) {
+                const Chunk chunk = LoadScores(at, share, row, rows, firstCol);
+                TransformScores(at, share, chunk);
+                FoldChunk<Maximum>(chunk);
+                ReleaseSlot();
+            }
+            ReduceRows<Maximum>(TileMax()[row], rows);
         }
-        AscendC::SetFlag<HardEvent::MTE2_V>(kScoresLoaded + scoreSlot_);
-        AscendC::WaitFlag<HardEvent::MTE2_V>(kScoresLoaded + scoreSlot_);
+        const LocalTensor<float> rescale = Rescale(at.Slot());
+        AscendC::Max(TileMax(), TileMax(), RowMax(), kCoreRows);
+        AscendC::PipeBarrier<PIPE_V>();
+        AscendC::Sub(rescale, RowMax(), TileMax(), kCoreRows);
+        AscendC::PipeBarrier<PIPE_V>();
+        AscendC::Exp(rescale, rescale, kCoreRows);
+        AscendC::Adds(RowMax(), TileMax(), 0.0f, kCoreRows);
+        for (uint32_t group = 0; group < kGroups; ++group) {
+            AscendC::Brcb(RowBlocks()[group * kBlockLanes], TileMax(), kCoreRows / kBlockLanes,
+                {kGroups, kGroups * kLaneBlocks});
+        }
+        AscendC::PipeBarrier<PIPE_V>();
     }
 
-    // From products to scores; -inf at masked pairs and in the columns that fill up a group of lanes.
-    __aicore__ inline void TransformScores(const TileCursor& at, uint32_t row, uint32_t rows)
+    // P = exp(S - reference), rounded and stored; the sums of the tile's rows are of what was not rounded.
+    __aicore__ inline void Exponentiate(const TileCursor& at, const Share& share)
     {
-        for (uint32_t firstCol = 0; firstCol < at.Keys(); firstCol += kChunk) {
-            const uint32_t columns = Min(kChunk, at.Keys() - firstCol);
-            const Chunk chunk {Scores(firstCol), row, firstCol, rows, columns, rows * kChunk};
-            ApplyScore(chunk);
-            ApplyMask(chunk);
-            FillTail(chunk, kMasked);
+        for (uint32_t row = 0; row < share.rows; row += kRowStep) {
+            const uint32_t rows = Min(kRowStep, share.rows - row);
+            for (uint32_t firstCol = 0; firstCol < at.Keys(); firstCol += kChunk) {
+                const Chunk chunk = LoadScores(at, share, row, rows, firstCol);
+                TransformScores(at, share, chunk);
+                const LocalTensor<float> reference = RowBlocks()[row * kGroups * kBlockLanes];
+                AscendC::Sub(chunk.scores, chunk.scores, reference, kLanes, rows * kGroups, kByReference);
+                AscendC::PipeBarrier<PIPE_V>();
+                AscendC::Exp(chunk.scores, chunk.scores, chunk.count);
+                AscendC::PipeBarrier<PIPE_V>();
+                FoldChunk<Total>(chunk);
+                StoreProbabilities(at, share, chunk);
+            }
+            ReduceRows<Total>(TileSum()[row], rows);
         }
+    }
+
+    __aicore__ inline void AddSums(const TileCursor& at, bool raised)
+    {
+        if (raised) {
+            AscendC::Mul(RowSum(), RowSum(), Rescale(at.Slot()), kCoreRows);
+            AscendC::PipeBarrier<PIPE_V>();
+        }
+        AscendC::Add(RowSum(), RowSum(), TileSum(), kCoreRows);
+        AscendC::PipeBarrier<PIPE_V>();
+    }
+
+    // How far the sum of some row of the tile passes what an old reference is good for: the sum of the row before, or a
+    // probability that P cannot hold. A probability that makes up most of a row would show how it was rounded; under
+    // its own maximum it is exactly 1.
+    __aicore__ inline float LargestExcess(const Share& share)
+    {
+        const LocalTensor<float> excess = TileMax();
+        const LocalTensor<float> overflow = Folded(1);
+        AscendC::Sub(excess, TileSum(), RowSum(), kCoreRows);
+        AscendC::Adds(overflow, TileSum(), -kLargestSum, kCoreRows);
+        AscendC::PipeBarrier<PIPE_V>();
+        AscendC::Max(excess, excess, overflow, kCoreRows);
+        AscendC::PipeBarrier<PIPE_V>();
+        return Extreme<Maximum>(excess, share.rows);
+    }
+
+    // The extreme of the first `count` numbers, where scalar code can read it.
+    template <class Reduction>
+    __aicore__ inline float Extreme(const LocalTensor<float>& values, uint32_t count)
+    {
+        const LocalTensor<float> found = Folded(0);
+        for (uint32_t first = 0; first < count; first += kLanes) {
+            Reduction::Reduce(found[first / kLanes * kBlockLanes], values[first], Min(kLanes, count - first));
+        }
+        AscendC::SetFlag<HardEvent::V_S>(kExtremeFound);
+        AscendC::WaitFlag<HardEvent::V_S>(kExtremeFound);
+        float extreme = found.GetValue(0);
+        for (uint32_t first = kLanes; first < count; first += kLanes) {
+            extreme = Reduction::Of(extreme, found.GetValue(first / kLanes * kBlockLanes));
+        }
+        return extreme;
+    }
+
+    __aicore__ inline Chunk LoadScores(
+        const TileCursor& at, const Share& share, uint32_t row, uint32_t rows, uint32_t firstCol)
+    {
+        const Chunk chunk {Slot(), row, firstCol, rows, Min(kChunk, at.Keys() - firstCol), rows * kChunk};
+        const uint32_t columns = RoundUp(chunk.columns, kFractal);
+        AscendC::DataCopyParams params;
+        params.blockCount = rows;
+        params.blockLen = columns / kBlockLanes;
+        params.srcStride = (kBlockKv - columns) / kBlockLanes;
+        params.dstStride = (kChunk - columns) / kBlockLanes;
+        const uint64_t from =
+            at.Slot() * (kScoreSlot / sizeof(float)) + (share.first + row) * kBlockKv + firstCol;
+        AscendC::WaitFlag<HardEvent::MTE3_MTE2>(kSlotFree + slot_);
+        AscendC::DataCopy(chunk.scores, launch_.scores[from], params);
+        AscendC::SetFlag<HardEvent::MTE2_V>(kSlotLoaded + slot_);
+        AscendC::WaitFlag<HardEvent::MTE2_V>(kSlotLoaded + slot_);
+        return chunk;
+    }
+
+    // From products to scores; -inf at masked pairs and in the columns that fill up the chunk.
+    __aicore__ inline void TransformScores(const TileCursor& at, const Share& share, const Chunk& chunk)
+    {
+        ApplyScore(chunk);
+        ApplyMask(chunk);
+        FillTail(chunk, kMasked);
     }
 
     // score = score
@@ -1111,88 +1402,73 @@ private:
         AscendC::PipeBarrier<PIPE_V>();
     }
 
-    // Overwrites the columns that fill up the last group of lanes; they hold garbage or what garbage became.
+    // Overwrites the columns that fill up the chunk; they hold garbage or what garbage became.
     __aicore__ inline void FillTail(const Chunk& chunk, float value)
     {
-        const uint32_t used = chunk.columns % kLanes;
-        if (used == 0) {
-            return;
-        }
-        uint64_t lanes[2] = {~uint64_t(0) << used, 0};
-        AscendC::Duplicate(chunk.scores[chunk.columns - used], value, lanes, chunk.rows, 1, kChunkBlocks);
-        AscendC::PipeBarrier<PIPE_V>();
-    }
-
-    // P = exp(S - m) with the new row maximum m; the row sum follows, and the factor for the output is kept.
-    __aicore__ inline void UpdateSoftmax(const TileCursor& at, uint32_t row, uint32_t rows)
-    {
-        const LocalTensor<float> rowMax = RowMax()[row];
-        const LocalTensor<float> rowSum = RowSum()[row];
-        const LocalTensor<float> rescale = Rescale(at.Slot())[row];
-        ReduceRows<Maximum>(TileMax(), at.Keys(), rows);
-        AscendC::Max(TileMax(), TileMax(), rowMax, rows);
-        AscendC::PipeBarrier<PIPE_V>();
-        AscendC::Sub(rescale, rowMax, TileMax(), rows);
-        AscendC::PipeBarrier<PIPE_V>();
-        AscendC::Exp(rescale, rescale, rows);
-        AscendC::Adds(rowMax, TileMax(), 0.0f, rows);
-        AscendC::Brcb(RowBlocks(), TileMax(), CeilDiv(rows, kBlockLanes), {1, kLaneBlocks});
-        AscendC::PipeBarrier<PIPE_V>();
-        for (uint32_t firstCol = 0; firstCol < at.Keys(); firstCol += kChunk) {
-            const uint32_t columns = Min(kChunk, at.Keys() - firstCol);
-            const Chunk chunk {Scores(firstCol), row, firstCol, rows, columns, rows * kChunk};
-            SubTile(chunk.scores, {chunk.scores, kPerPair}, {RowBlocks(), kPerRow}, chunk);
-            AscendC::PipeBarrier<PIPE_V>();
-            AscendC::Exp(chunk.scores, chunk.scores, chunk.count);
+        for (uint32_t first = chunk.columns; first < kChunk; first = RoundUp(first + 1, kLanes)) {
+            const uint32_t used = first % kLanes;
+            uint64_t lanes[2] = {~uint64_t(0) << used, 0};
+            AscendC::Duplicate(chunk.scores[first - used], value, lanes, chunk.rows, 1, kChunkBlocks);
             AscendC::PipeBarrier<PIPE_V>();
         }
-        ReduceRows<Total>(TileSum(), at.Keys(), rows);
-        AscendC::Mul(rowSum, rowSum, rescale, rows);
-        AscendC::PipeBarrier<PIPE_V>();
-        AscendC::Add(rowSum, rowSum, TileSum(), rows);
     }
 
-    // One number per row: groups of lanes folded into one, then the lanes into a number.
+    // A block of lanes of every row into a number, over all chunks of the tile so far.
     template <class Reduction>
-    __aicore__ inline void ReduceRows(const LocalTensor<float>& dst, uint32_t columns, uint32_t rows)
+    __aicore__ inline void FoldChunk(const Chunk& chunk)
     {
-        const uint32_t groups = CeilDiv(columns, kLanes);
-        if (groups == 1) {
-            Reduction::Reduce(dst, Scores(0), rows, kChunkBlocks);
-        } else {
-            const LocalTensor<float> folded = Temp(0);
-            Reduction::Fold(folded, Group(0), Group(1), rows, {1, 1, 1, kLaneBlocks, kChunkBlocks, kChunkBlocks});
+        const bool isFirst = chunk.firstCol == 0;
+        Reduction::ReduceBlocks(Folded(isFirst ? 0 : 1), chunk.scores, chunk.rows * kGroups);
+        AscendC::PipeBarrier<PIPE_V>();
+        if (!isFirst) {
+            Reduction::Fold(Folded(0), Folded(0), Folded(1), chunk.rows * kChunkBlocks);
             AscendC::PipeBarrier<PIPE_V>();
-            for (uint32_t group = 2; group < groups; ++group) {
-                Reduction::Fold(folded, folded, Group(group), rows, {1, 1, 1, kLaneBlocks, kLaneBlocks, kChunkBlocks});
-                AscendC::PipeBarrier<PIPE_V>();
-            }
-            Reduction::Reduce(dst, folded, rows, kLaneBlocks);
         }
+    }
+
+    // What FoldChunk left of a row into one number. Rows come in whole blocks: those past the last hold garbage.
+    template <class Reduction>
+    __aicore__ inline void ReduceRows(const LocalTensor<float>& dst, uint32_t rows)
+    {
+        const uint32_t repeats = CeilDiv(rows, kBlockLanes);
+        const AscendC::BinaryRepeatParams steps(1, kGroups, kGroups, kLaneBlocks, kGroups * kLaneBlocks, kGroups * kLaneBlocks);
+        Reduction::FoldBlocks(Folded(1), Folded(0), Folded(0)[kBlockLanes], repeats, steps);
+        AscendC::PipeBarrier<PIPE_V>();
+        Reduction::ReduceBlocks(dst, Folded(1), repeats);
         AscendC::PipeBarrier<PIPE_V>();
     }
 
     // Rounds P to fp16 in place (writes trail reads) and stores it for the cube core.
-    __aicore__ inline void StoreProbabilities(const TileCursor& at, uint32_t firstRow, uint32_t rows)
+    __aicore__ inline void StoreProbabilities(const TileCursor& at, const Share& share, const Chunk& chunk)
     {
-        const uint64_t slot = at.Slot() * (kProbabilitySlot / sizeof(Element));
-        for (uint32_t firstCol = 0; firstCol < at.Keys(); firstCol += kChunk) {
-            AscendC::Cast(Rounded(firstCol), Scores(firstCol), AscendC::RoundMode::CAST_RINT, rows * kChunk);
-            AscendC::PipeBarrier<PIPE_V>();
-        }
-        AscendC::SetFlag<HardEvent::V_MTE3>(kProbabilitiesMade + scoreSlot_);
-        AscendC::WaitFlag<HardEvent::V_MTE3>(kProbabilitiesMade + scoreSlot_);
-        for (uint32_t firstCol = 0; firstCol < at.Keys(); firstCol += kChunk) {
-            const uint32_t columns = RoundUp(Min(kChunk, at.Keys() - firstCol), kFractal);
-            AscendC::DataCopyParams params;
-            params.blockCount = rows;
-            params.blockLen = columns * sizeof(Element) / kBlockBytes;
-            params.srcStride = (kChunk - columns) * sizeof(Element) / kBlockBytes;
-            params.dstStride = (kBlockKv - columns) * sizeof(Element) / kBlockBytes;
-            AscendC::DataCopy(launch_.probabilities[slot + firstRow * kBlockKv + firstCol], Rounded(firstCol), params);
-        }
-        AscendC::SetFlag<HardEvent::MTE3_MTE2>(kScoresFree + scoreSlot_);
-        scoreSlot_ ^= 1;
+        const LocalTensor<Element> probabilities = chunk.scores.ReinterpretCast<Element>();
+        AscendC::Cast(probabilities, chunk.scores, AscendC::RoundMode::CAST_RINT, chunk.count);
+        const uint32_t columns = RoundUp(chunk.columns, kFractal);
+        AscendC::DataCopyParams params;
+        params.blockCount = chunk.rows;
+        params.blockLen = columns * sizeof(Element) / kBlockBytes;
+        params.srcStride = (kChunk - columns) * sizeof(Element) / kBlockBytes;
+        params.dstStride = (kBlockKv - columns) * sizeof(Element) / kBlockBytes;
+        const uint64_t to = at.Slot() * (kProbabilitySlot / sizeof(Element)) +
+            (share.first + chunk.firstRow) * kBlockKv + chunk.firstCol;
+        AscendC::SetFlag<HardEvent::V_MTE3>(kSlotUsed + slot_);
+        AscendC::WaitFlag<HardEvent::V_MTE3>(kSlotUsed + slot_);
+        AscendC::DataCopy(launch_.probabilities[to], probabilities, params);
+        NextSlot();
+    }
+
+    // The slot may be filled again as soon as the vector unit has done with it.
+    __aicore__ inline void ReleaseSlot()
+    {
+        AscendC::SetFlag<HardEvent::V_MTE3>(kSlotUsed + slot_);
+        AscendC::WaitFlag<HardEvent::V_MTE3>(kSlotUsed + slot_);
+        NextSlot();
+    }
+
+    __aicore__ inline void NextSlot()
+    {
+        AscendC::SetFlag<HardEvent::MTE3_MTE2>(kSlotFree + slot_);
+        slot_ = (slot_ + 1) % kVectorSlots;
     }
 
     // The divisor and the LSE of the task's rows. A row's sum is at least 1 once it has seen a key, else 0: then the
@@ -1200,7 +1476,7 @@ private:
     __aicore__ inline void FinishRows(const TileCursor& at, const Share& share)
     {
         const LocalTensor<float> divisor = FinalSum(at.Slot());
-        const LocalTensor<float> empty = Temp(0);
+        const LocalTensor<float> empty = Folded(0);
         const LocalTensor<int32_t> holes = empty.ReinterpretCast<int32_t>();
         AscendC::Muls(empty, RowSum(), -1.0f, kCoreRows);
         AscendC::PipeBarrier<PIPE_V>();
@@ -1244,41 +1520,49 @@ private:
 
     __aicore__ inline void LoadPartial(const TileCursor& at, uint32_t firstRow, uint32_t rows)
     {
-        const uint64_t slot = at.Slot() * (kPartialSlot / sizeof(float));
-        AscendC::WaitFlag<HardEvent::V_MTE2>(kPartialFree + partialSlot_);
-        AscendC::DataCopy(Partial(), launch_.partial[slot + firstRow * kValueDimPad], rows * kValueDimPad);
-        AscendC::SetFlag<HardEvent::MTE2_V>(kPartialLoaded + partialSlot_);
-        AscendC::WaitFlag<HardEvent::MTE2_V>(kPartialLoaded + partialSlot_);
+        const uint64_t from = at.Slot() * (kPartialSlot / sizeof(float)) + firstRow * kValueDimPad;
+        AscendC::WaitFlag<HardEvent::MTE3_MTE2>(kSlotFree + slot_);
+        AscendC::DataCopy(Slot(), launch_.partial[from], rows * kValueDimPad);
+        AscendC::SetFlag<HardEvent::MTE2_V>(kSlotLoaded + slot_);
+        AscendC::WaitFlag<HardEvent::MTE2_V>(kSlotLoaded + slot_);
     }
 
     __aicore__ inline void AddPartial(const TileCursor& at, uint32_t row, uint32_t rows)
     {
         const LocalTensor<float> output = Output()[row * kValueDimPad];
         if (at.IsFirst()) {
-            AscendC::Adds(output, Partial(), 0.0f, rows * kValueDimPad);
+            AscendC::Adds(output, Slot(), 0.0f, rows * kValueDimPad);
         } else {
-            AscendC::Brcb(RowBlocks(), Rescale(at.Slot())[row], CeilDiv(rows, kBlockLanes), {1, kLaneBlocks});
-            AscendC::PipeBarrier<PIPE_V>();
-            for (uint32_t col = 0; col < kValueDimPad; col += kLanes) {
-                const uint32_t lanes = Min(kLanes, kValueDimPad - col);
-                AscendC::Mul(output[col], output[col], RowBlocks(), lanes, rows, kOutputByRow);
+            if (raised_[at.Slot()]) {
+                RescaleOutput(at, row, rows);
+            } else {
+                AscendC::PipeBarrier<PIPE_V>();
             }
-            AscendC::PipeBarrier<PIPE_V>();
-            AscendC::Add(output, output, Partial(), rows * kValueDimPad);
+            AscendC::Add(output, output, Slot(), rows * kValueDimPad);
         }
-        AscendC::SetFlag<HardEvent::V_MTE2>(kPartialFree + partialSlot_);
-        partialSlot_ ^= 1;
+    }
+
+    __aicore__ inline void RescaleOutput(const TileCursor& at, uint32_t row, uint32_t rows)
+    {
+        const LocalTensor<float> output = Output()[row * kValueDimPad];
+        AscendC::Brcb(Factors(), Rescale(at.Slot())[row], CeilDiv(rows, kBlockLanes), {1, kLaneBlocks});
+        AscendC::PipeBarrier<PIPE_V>();
+        for (uint32_t col = 0; col < kValueDimPad; col += kLanes) {
+            const uint32_t lanes = Min(kLanes, kValueDimPad - col);
+            AscendC::Mul(output[col], output[col], Factors(), lanes, rows, kOutputByRow);
+        }
+        AscendC::PipeBarrier<PIPE_V>();
     }
 
     // Divides by the row sum and rounds to fp16 in place (writes trail reads).
     __aicore__ inline void DivideOutput(const TileCursor& at, uint32_t row, uint32_t rows)
     {
         const LocalTensor<float> output = Output()[row * kValueDimPad];
-        AscendC::Brcb(RowBlocks(), FinalSum(at.Slot())[row], CeilDiv(rows, kBlockLanes), {1, kLaneBlocks});
+        AscendC::Brcb(Factors(), FinalSum(at.Slot())[row], CeilDiv(rows, kBlockLanes), {1, kLaneBlocks});
         AscendC::PipeBarrier<PIPE_V>();
         for (uint32_t col = 0; col < kValueDimPad; col += kLanes) {
             const uint32_t lanes = Min(kLanes, kValueDimPad - col);
-            AscendC::Div(output[col], output[col], RowBlocks(), lanes, rows, kOutputByRow);
+            AscendC::Div(output[col], output[col], Factors(), lanes, rows, kOutputByRow);
         }
         AscendC::PipeBarrier<PIPE_V>();
         AscendC::Cast(RoundedOutput()[row * kValueDimPad], output, AscendC::RoundMode::CAST_RINT,
@@ -1341,11 +1625,8 @@ private:
 
     __aicore__ inline void FreeBuffers()
     {
-        for (int32_t slot = 0; slot < 2; ++slot) {
-            AscendC::SetFlag<HardEvent::MTE3_MTE2>(kScoresFree + slot);
-        }
-        for (int32_t slot = 0; slot < 2; ++slot) {
-            AscendC::SetFlag<HardEvent::V_MTE2>(kPartialFree + slot);
+        for (uint32_t slot = 0; slot < kVectorSlots; ++slot) {
+            AscendC::SetFlag<HardEvent::MTE3_MTE2>(kSlotFree + slot);
         }
         AscendC::SetFlag<HardEvent::MTE3_V>(kLseStored);
         AscendC::SetFlag<HardEvent::MTE3_V>(kOutputStored);
@@ -1354,11 +1635,8 @@ private:
     // Every flag that FreeBuffers or a step has set is waited for: left-overs would break the next kernel.
     __aicore__ inline void DrainBuffers()
     {
-        for (int32_t slot = 0; slot < 2; ++slot) {
-            AscendC::WaitFlag<HardEvent::MTE3_MTE2>(kScoresFree + slot);
-        }
-        for (int32_t slot = 0; slot < 2; ++slot) {
-            AscendC::WaitFlag<HardEvent::V_MTE2>(kPartialFree + slot);
+        for (uint32_t slot = 0; slot < kVectorSlots; ++slot) {
+            AscendC::WaitFlag<HardEvent::MTE3_MTE2>(kSlotFree + slot);
         }
         AscendC::WaitFlag<HardEvent::MTE3_V>(kLseStored);
         AscendC::WaitFlag<HardEvent::MTE3_V>(kOutputStored);
@@ -1370,23 +1648,21 @@ private:
         return LocalTensor<T>(TPosition::VECCALC, at, bytes / sizeof(T));
     }
 
-    // The score slot from a column of the tile on; columns are a multiple of kChunk.
-    __aicore__ inline LocalTensor<float> Scores(uint32_t firstCol) const
+    // Scores [kRowStep, kChunk], or partial outputs [kOutputStep, kValueDimPad].
+    __aicore__ inline LocalTensor<float> Slot() const
     {
-        return Buffer<float>(kSTileAt + scoreSlot_ * kSTileBytes, kSTileBytes)[firstCol * kRowStep];
+        return Buffer<float>(kSlotAt + slot_ * kSlotBytes, kSlotBytes);
     }
 
-    // The probabilities of those columns, rounded.
-    __aicore__ inline LocalTensor<Element> Rounded(uint32_t firstCol) const
+    __aicore__ inline LocalTensor<float> Folded(uint32_t index) const
     {
-        return Buffer<Element>(kSTileAt + scoreSlot_ * kSTileBytes, kSTileBytes)[firstCol * kRowStep];
+        return Buffer<float>(kFoldedAt + index * kFoldedBytes, kFoldedBytes);
     }
 
-    // A group of kLanes columns of the score slot.
-    __aicore__ inline LocalTensor<float> Group(uint32_t group) const
+    // What output rows are multiplied with or divided by, a block each.
+    __aicore__ inline LocalTensor<float> Factors() const
     {
-        const uint32_t column = group * kLanes;
-        return Scores(column / kChunk * kChunk)[column % kChunk];
+        return Folded(1);
     }
 
     __aicore__ inline LocalTensor<float> Temp(uint32_t index) const
@@ -1402,11 +1678,6 @@ private:
     __aicore__ inline LocalTensor<OutputElement> RoundedOutput() const
     {
         return Buffer<OutputElement>(kOAccAt, kOAccBytes);
-    }
-
-    __aicore__ inline LocalTensor<float> Partial() const
-    {
-        return Buffer<float>(kOTileAt + partialSlot_ * kOTileBytes, kOTileBytes);
     }
 
     __aicore__ inline LocalTensor<float> RowMax() const
@@ -1469,13 +1740,16 @@ private:
         return Buffer<float>(kColumnValueAt + index * kColumnValueBytes, kColumnValueBytes);
     }
 
+    static constexpr uint32_t kVectorSlots = 3;
+    const AscendC::BinaryRepeatParams kByReference {1, 1, 0, kLaneBlocks, kLaneBlocks, 1};
     const AscendC::BinaryRepeatParams kOutputByRow {
         1, 1, 0, kValueDimPad / kBlockLanes, kValueDimPad / kBlockLanes, 1};
     static constexpr uint32_t kCounterLanes = kCounterBytes / sizeof(float);
 
     const Launch& launch_;
-    uint32_t scoreSlot_ = 0;
-    uint32_t partialSlot_ = 0;
+    uint32_t slot_ = 0;
+    bool hasReferences_ = false;   // every row of the task has met keys before
+    bool raised_[kStages] = {};    // whether references were raised for the tile of a workspace slot
     int64_t offset0_ = 0; // ids, elements
     int64_t offset1_ = 0; // ids, elements
     int64_t queryRow_ = 0; // first query row of this core's share

@@ -18,8 +18,8 @@
 
 namespace fa_odd_head_dim {
 constexpr const char* kSymbol = "fa_odd_head_dim_forward";
-constexpr int64_t kTileRows = 128;                     // query rows of a task
-constexpr uint64_t kWorkspaceBytesPerCore = 835584; // per cube core
+constexpr int64_t kTileRows = 256;                     // query rows of a task
+constexpr uint64_t kWorkspaceBytesPerCore = 2506752; // per cube core
 constexpr uint64_t kWorkspaceAlignment = 512;           // bytes
 
 // Device addresses of the tensors.

@@ -19,7 +19,7 @@
 namespace fa_sliding_window {
 constexpr const char* kSymbol = "fa_sliding_window_forward";
 constexpr int64_t kTileRows = 128;                     // query rows of a task
-constexpr uint64_t kWorkspaceBytesPerCore = 917504; // per cube core
+constexpr uint64_t kWorkspaceBytesPerCore = 1376256; // per cube core
 constexpr uint64_t kWorkspaceAlignment = 512;           // bytes
 
 // Device addresses of the tensors.
