@@ -1235,7 +1235,7 @@ private:
             const uint32_t rows = Min(kRowStep, share.rows - row);
             for (uint32_t firstCol = 0; firstCol < at.Keys(); firstCol += kChunk) {
                 const Chunk chunk = LoadScores(at, share, row, rows, firstCol);
-                TransformScores(at, share, chunk);
+                TransformScores(chunk);
                 FoldChunk<Maximum>(chunk);
                 ReleaseSlot();
             }
@@ -1262,7 +1262,7 @@ private:
             const uint32_t rows = Min(kRowStep, share.rows - row);
             for (uint32_t firstCol = 0; firstCol < at.Keys(); firstCol += kChunk) {
                 const Chunk chunk = LoadScores(at, share, row, rows, firstCol);
-                TransformScores(at, share, chunk);
+                TransformScores(chunk);
                 const LocalTensor<float> reference = RowBlocks()[row * kGroups * kBlockLanes];
                 AscendC::Sub(chunk.scores, chunk.scores, reference, kLanes, rows * kGroups, kByReference);
                 AscendC::PipeBarrier<PIPE_V>();
@@ -1337,7 +1337,8 @@ private:
     }
 
     // From products to scores; -inf at masked pairs and in the columns that fill up the chunk.
-    __aicore__ inline void TransformScores(const TileCursor& at, const Share& share, const Chunk& chunk)
+    __aicore__ inline void TransformScores(
+        const Chunk& chunk)
     {
         ApplyScore(chunk);
         ApplyMask(chunk);

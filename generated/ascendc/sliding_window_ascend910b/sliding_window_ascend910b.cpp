@@ -1213,7 +1213,8 @@ private:
     }
 
     // From products to scores; -inf at masked pairs and in the columns that fill up the chunk.
-    __aicore__ inline void TransformScores(const TileCursor& at, const Share& share, const Chunk& chunk)
+    __aicore__ inline void TransformScores(
+        const TileCursor& at, const Share& share, const Chunk& chunk)
     {
         ApplyScore(chunk);
         if (!ChunkIsFull(at, share, chunk)) {
@@ -1222,7 +1223,8 @@ private:
         FillTail(chunk, kMasked);
     }
 
-    __aicore__ inline bool ChunkIsFull(const TileCursor& at, const Share& share, const Chunk& chunk) const
+    __aicore__ inline bool ChunkIsFull([[maybe_unused]] const TileCursor& at, [[maybe_unused]] const Share& share,
+        [[maybe_unused]] const Chunk& chunk) const
     {
         Task task = at.CurrentTask(); // the part of it that the chunk covers
         task.qFirst += static_cast<int32_t>(share.first + chunk.firstRow);
