@@ -313,7 +313,7 @@ fn ub(
         at.vector_slots,
         (slot_rows, sizes.chunk),
         fp32,
-        "scores, then probabilities in place; partial outputs",
+        "scores, probabilities in their place, partial outputs",
     );
     ub.place(
         "temp",

@@ -128,7 +128,7 @@ constexpr uint32_t kL0cEnd = kOSumAt + kOSumBytes;
 constexpr uint32_t kL0cCapacity = 131072; // all of it
 static_assert(kL0cEnd <= kL0cCapacity, "L0c budget exceeded");
 
-constexpr uint32_t kSlotBytes = 32 * 128 * 4; // scores, then probabilities in place; partial outputs: 32 x 128 fp32
+constexpr uint32_t kSlotBytes = 32 * 128 * 4; // scores, probabilities in their place, partial outputs: 32 x 128 fp32
 constexpr uint32_t kSlotAt = 0;
 constexpr uint32_t kTempBytes = 32 * 128 * 4; // steps of the vector programs: 32 x 128 fp32
 constexpr uint32_t kTempAt = kSlotAt + 3 * kSlotBytes;
@@ -1288,8 +1288,7 @@ private:
     }
 
     // From products to scores; -inf at masked pairs and in the columns that fill up the chunk.
-    __aicore__ inline void TransformScores(
-        const TileCursor& at, const Share& share, const Chunk& chunk)
+    __aicore__ inline void TransformScores(const TileCursor& at, const Share& share, const Chunk& chunk)
     {
         ApplyScore(chunk);
         if (!ChunkIsFull(at, share, chunk)) {
@@ -1414,7 +1413,8 @@ private:
     __aicore__ inline void ReduceRows(const LocalTensor<float>& dst, uint32_t rows)
     {
         const uint32_t repeats = CeilDiv(rows, kBlockLanes);
-        const AscendC::BinaryRepeatParams steps(1, kGroups, kGroups, kLaneBlocks, kGroups * kLaneBlocks, kGroups * kLaneBlocks);
+        constexpr uint8_t kStep = kGroups * kLaneBlocks;
+        const AscendC::BinaryRepeatParams steps(1, kGroups, kGroups, kLaneBlocks, kStep, kStep);
         Reduction::FoldBlocks(Folded(1), Folded(0), Folded(0)[kBlockLanes], repeats, steps);
         AscendC::PipeBarrier<PIPE_V>();
         Reduction::ReduceBlocks(dst, Folded(1), repeats);
