@@ -17,6 +17,7 @@ use crate::variant::Variant;
 pub use row::Scratch;
 
 use inputs::TensorAccess;
+use row::Pairs;
 
 /// Sizes of a launch. With packed sequences the lengths are the totals and `batch` counts sequences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +99,8 @@ pub enum Arithmetic {
     Exact,
     /// `f32` sums and exponentials, rounded where a naive kernel of the variant's precision stores.
     Same {
+        /// To the type of sums, after each addend of a product of rows; `None` where sums are `f32`.
+        accumulate: Option<Round>,
         /// To the softmax type: scores and probabilities.
         softmax: Round,
         /// To the operand type of the second product: probabilities.
@@ -233,9 +236,27 @@ impl<'a> Reference<'a> {
         index: usize,
         scratch: &'s mut Scratch,
     ) -> ([usize; 3], &'s [(usize, f64)]) {
+        self.attended(index, Pairs::Scores, scratch)
+    }
+
+    /// The same for the exact products of rows that the scores are made of, scale and score expression left out.
+    pub fn dots<'s>(
+        &self,
+        index: usize,
+        scratch: &'s mut Scratch,
+    ) -> ([usize; 3], &'s [(usize, f64)]) {
+        self.attended(index, Pairs::Dots, scratch)
+    }
+
+    fn attended<'s>(
+        &self,
+        index: usize,
+        wanted: Pairs,
+        scratch: &'s mut Scratch,
+    ) -> ([usize; 3], &'s [(usize, f64)]) {
         let place = self.place(index);
-        let scores = row::scores(self, place, scratch);
-        ([place.b, place.h, place.q_idx], scores)
+        let found = row::attended(self, place, wanted, scratch);
+        ([place.b, place.h, place.q_idx], found)
     }
 
     /// Computes all rows, one after the other.

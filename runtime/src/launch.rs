@@ -155,11 +155,11 @@ impl Checked<'_> {
     }
 
     /// What strict mode says of the inputs: values that are NaN or infinite, lengths and documents that no launch
-    /// has, and, where these are sound, scores beyond the type of softmax.
+    /// has, and, where these are sound, scores beyond the type of softmax and products beyond that of sums.
     pub fn strict_findings(&self, variant: &Variant) -> Vec<Diagnostic> {
         let found = strict::inputs(variant, self);
         if found.is_empty() {
-            return overflow::scores(variant, self).into_iter().collect();
+            return overflow::scores(variant, self);
         }
         found
     }

@@ -18,6 +18,8 @@ const ROWS_PER_STEP: usize = 16;
 pub(crate) fn same_precision(variant: &Variant) -> Arithmetic {
     let precision = variant.precision;
     Arithmetic::Same {
+        accumulate: (precision.accumulate != Dtype::Fp32)
+            .then(|| element::round(precision.accumulate)),
         softmax: element::round(precision.softmax),
         operand: element::round(precision.qkv),
         output: element::round(precision.output),
@@ -33,14 +35,23 @@ pub(crate) fn evaluate(
     with_reference(variant, checked, arithmetic, run_rows)
 }
 
-/// What attended pairs have as scores, and those that a limit does not hold.
+/// What is asked of attended pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attended {
+    /// The product of their rows.
+    Dots,
+    /// Their score; pairs of which it is -inf are none.
+    Scores,
+}
+
+/// What attended pairs have as scores or products, and those that a limit does not hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Overflows {
-    /// Attended pairs whose score is not -inf.
+    /// Attended pairs.
     pub(crate) pairs: usize,
-    /// Of these, pairs whose score is beyond the limit.
+    /// Of these, pairs whose value is beyond the limit.
     pub(crate) count: usize,
-    /// The first of them: sequence, head, query row and key row, and its score.
+    /// The first of them: sequence, head, query row and key row, and its value.
     pub(crate) first: Option<([usize; 4], f64)>,
     /// The one with the largest magnitude.
     pub(crate) largest: f64,
@@ -59,10 +70,11 @@ impl Overflows {
     }
 }
 
-/// Counts the attended pairs of a launch whose exact score has at least that magnitude.
+/// Counts the attended pairs of a launch whose exact score or product has at least that magnitude.
 pub(crate) fn overflows(
     variant: &Variant,
     checked: &Checked<'_>,
+    asked: Attended,
     magnitude: f64,
 ) -> Result<Overflows> {
     let count = |reference: &Reference<'_>| {
@@ -70,7 +82,7 @@ pub(crate) fn overflows(
         let of_step = |scratch: &mut Scratch, step: usize| {
             let last = ((step + 1) * ROWS_PER_STEP).min(reference.rows());
             let rows = step * ROWS_PER_STEP..last;
-            rows.map(|row| of_row(reference, row, magnitude, scratch))
+            rows.map(|row| of_row(reference, row, asked, magnitude, scratch))
                 .fold(Overflows::default(), Overflows::then)
         };
         let found = (0..steps).into_par_iter();
@@ -84,19 +96,23 @@ pub(crate) fn overflows(
 fn of_row(
     reference: &Reference<'_>,
     row: usize,
+    asked: Attended,
     magnitude: f64,
     scratch: &mut Scratch,
 ) -> Overflows {
-    let ([b, h, q_idx], scores) = reference.scores(row, scratch);
-    let beyond = || scores.iter().filter(|(_, score)| score.abs() >= magnitude);
+    let ([b, h, q_idx], values) = match asked {
+        Attended::Dots => reference.dots(row, scratch),
+        Attended::Scores => reference.scores(row, scratch),
+    };
+    let beyond = || values.iter().filter(|(_, value)| value.abs() >= magnitude);
     let larger = |a: f64, b: f64| if b.abs() > a.abs() { b } else { a };
     Overflows {
-        pairs: scores.len(),
+        pairs: values.len(),
         count: beyond().count(),
         first: beyond()
             .next()
-            .map(|(kv_idx, score)| ([b, h, q_idx, *kv_idx], *score)),
-        largest: beyond().map(|(_, score)| *score).fold(0.0, larger),
+            .map(|(kv_idx, value)| ([b, h, q_idx, *kv_idx], *value)),
+        largest: beyond().map(|(_, value)| *value).fold(0.0, larger),
     }
 }
 

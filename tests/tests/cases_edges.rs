@@ -214,6 +214,8 @@ fn a8_lengths_that_are_no_multiple_of_the_tile() {
     let text = "attention long { head_dim = 32; mask = causal; }";
     let cpu = &compile_with(&fast, text, &["cpu"])[0];
     verify(cpu, 1, (1, 1), 4250, 4250);
+    verify(Backends::named(&OTHERS, "wide_tails"), 1, (1, 1), 130, 4250);
+    verify(Backends::named(&OTHERS, "tails"), 1, (1, 1), 4250, 130);
 }
 
 #[test]
@@ -224,6 +226,17 @@ fn a9_any_head_dim_and_the_scale_of_the_declared_one() {
         .collect();
     for backends in compile(&text) {
         verify(&backends, 1, (2, 1), 33, 70);
+        // The LSE of one key is its score.
+        let width = backends.variant.head_dim as usize;
+        let row = |value| Tensor::from_f64(Dtype::Fp16, &[1, 1, 1, width], &vec![value; width]);
+        let (q, k) = (row(2.0), row(0.25));
+        let score = 0.5 * (width as f64).sqrt();
+        backends.each(
+            &Arguments::new(q.view(), k.view(), k.view()),
+            |backend, rows| {
+                assert!(close(&rows.lse, &[score], 1e-5), "{width} on {backend}");
+            },
+        );
     }
     let text: String = [2, 15, 100, 257, 384, 511, 512]
         .iter()

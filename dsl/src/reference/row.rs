@@ -24,16 +24,28 @@ struct Buffers<F> {
     out: Vec<F>,
 }
 
+/// What is known of attended pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pairs {
+    /// Products of a query row and a key row.
+    Dots,
+    /// Scores; pairs of which they are -inf are none.
+    Scores,
+}
+
 /// A float width that a row is computed in.
-trait Width: Real + std::ops::AddAssign + std::ops::Mul<Output = Self> + Default {
-    fn dot(a: &[Self], b: &[f64]) -> Self;
+trait Width:
+    Real + std::ops::AddAssign + std::ops::Add<Output = Self> + std::ops::Mul<Output = Self> + Default
+{
+    /// The sum of the products; each sum is rounded where sums have a type of their own.
+    fn dot(a: &[Self], b: &[f64], accumulate: Option<fn(Self) -> Self>) -> Self;
     fn exp(self) -> Self;
     fn ln(self) -> Self;
 }
 
 impl Width for f64 {
-    /// Eight partial sums, so that the compiler may use vector registers.
-    fn dot(a: &[f64], b: &[f64]) -> f64 {
+    /// Eight partial sums, so that the compiler may use vector registers. Exact sums are not rounded.
+    fn dot(a: &[f64], b: &[f64], _: Option<fn(f64) -> f64>) -> f64 {
         let mut sums = [0.0; 8];
         let (a_chunks, b_chunks) = (a.chunks_exact(8), b.chunks_exact(8));
         let tail: f64 = a_chunks
@@ -61,8 +73,12 @@ impl Width for f64 {
 
 impl Width for f32 {
     /// In order, as the plainest kernel does.
-    fn dot(a: &[f32], b: &[f64]) -> f32 {
-        a.iter().zip(b).map(|(a, b)| a * (*b as f32)).sum()
+    fn dot(a: &[f32], b: &[f64], accumulate: Option<fn(f32) -> f32>) -> f32 {
+        let products = a.iter().zip(b).map(|(a, b)| a * (*b as f32));
+        match accumulate {
+            None => products.sum(),
+            Some(round) => products.fold(0.0, |sum, product| round(sum + product)),
+        }
     }
 
     fn exp(self) -> f32 {
@@ -76,10 +92,19 @@ impl Width for f32 {
 
 /// Where a kernel of some precision rounds.
 struct Rounding<F> {
+    accumulate: Option<fn(F) -> F>,
     softmax: fn(F) -> F,
     operand: fn(F) -> F,
     output: fn(F) -> F,
 }
+
+/// Nowhere.
+const EXACT: Rounding<f64> = Rounding {
+    accumulate: None,
+    softmax: |x| x,
+    operand: |x| x,
+    output: |x| x,
+};
 
 /// Computes one row and returns its LSE.
 pub(super) fn compute(
@@ -94,20 +119,15 @@ pub(super) fn compute(
         same,
     } = scratch;
     match reference.arithmetic {
-        Arithmetic::Exact => {
-            let rounding = Rounding {
-                softmax: |x| x,
-                operand: |x| x,
-                output: |x| x,
-            };
-            compute_in(reference, place, mask_slots, exact, &rounding, out)
-        }
+        Arithmetic::Exact => compute_in(reference, place, mask_slots, exact, &EXACT, out),
         Arithmetic::Same {
+            accumulate,
             softmax,
             operand,
             output,
         } => {
             let rounding = Rounding {
+                accumulate,
                 softmax,
                 operand,
                 output,
@@ -117,25 +137,18 @@ pub(super) fn compute(
     }
 }
 
-/// Attended keys and their exact scores.
-pub(super) fn scores<'s>(
+/// Attended keys and what is wanted of them, exactly.
+pub(super) fn attended<'s>(
     reference: &Reference<'_>,
     place: Place,
+    wanted: Pairs,
     scratch: &'s mut Scratch,
 ) -> &'s [(usize, f64)] {
-    let exact = Rounding {
-        softmax: |x| x,
-        operand: |x| x,
-        output: |x| x,
-    };
-    collect_scores(
-        reference,
-        place,
-        &mut scratch.mask_slots,
-        &mut scratch.exact,
-        &exact,
-    );
-    &scratch.exact.pairs
+    let Scratch {
+        mask_slots, exact, ..
+    } = scratch;
+    collect(reference, place, wanted, mask_slots, exact, &EXACT);
+    &exact.pairs
 }
 
 fn compute_in<F: Width>(
@@ -146,7 +159,14 @@ fn compute_in<F: Width>(
     rounding: &Rounding<F>,
     out: &mut [f64],
 ) -> f64 {
-    collect_scores(reference, place, mask_slots, buffers, rounding);
+    collect(
+        reference,
+        place,
+        Pairs::Scores,
+        mask_slots,
+        buffers,
+        rounding,
+    );
     let sink = sink(reference, place, &mut buffers.slots);
     let scores = buffers.pairs.iter().map(|(_, score)| score.to_f64());
     // A NaN or +inf score at an attended pair makes the row NaN.
@@ -184,10 +204,11 @@ fn pair_inputs<'p, 'a, F: Width>(
     }
 }
 
-/// Fills `pairs` with the attended keys whose score is not -inf. Keys that are masked are never read.
-fn collect_scores<F: Width>(
+/// Fills `pairs` with the attended keys. Keys that are masked are never read.
+fn collect<F: Width>(
     reference: &Reference<'_>,
     place: Place,
+    wanted: Pairs,
     mask_slots: &mut Vec<Value<f32>>,
     buffers: &mut Buffers<F>,
     rounding: &Rounding<F>,
@@ -212,7 +233,12 @@ fn collect_scores<F: Width>(
             }
         }
         let start = (place.kv_first_row + kv_idx) * head_dim;
-        let dot = F::dot(&buffers.q, &problem.k[start..start + head_dim]);
+        let key = &problem.k[start..start + head_dim];
+        let dot = F::dot(&buffers.q, key, rounding.accumulate);
+        if wanted == Pairs::Dots {
+            buffers.pairs.push((kv_idx, dot));
+            continue;
+        }
         let scaled = dot * scale;
         let s = match &score {
             None => scaled,
@@ -318,7 +344,8 @@ fn weighted_sum<F: Width>(
         let weight = (rounding.operand)(*weight);
         let start = (place.kv_first_row + kv_idx) * width;
         for (sum, v) in buffers.out.iter_mut().zip(&v[start..start + width]) {
-            *sum += weight * F::from_f64(*v);
+            let added = *sum + weight * F::from_f64(*v);
+            *sum = rounding.accumulate.map_or(added, |round| round(added));
         }
     }
     for (out, sum) in out.iter_mut().zip(&buffers.out) {

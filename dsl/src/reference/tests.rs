@@ -414,11 +414,58 @@ fn the_naive_kernel_rounds_where_it_stores() {
         training: None,
     };
     let naive = Arithmetic::Same {
+        accumulate: None,
         softmax: |x| x,
         operand: |x| x,
         output: coarse,
     };
-    let output = Reference::new(problem, naive).expect("sizes fit").run();
+    let run = |arithmetic| {
+        let problem = problem.clone();
+        Reference::new(problem, arithmetic)
+            .expect("sizes fit")
+            .run()
+    };
+    let output = run(naive);
     assert_eq!(output.out, [0.25]);
     assert_close(&output.lse, &[3.0_f64.ln()]);
+    // The weight of the only value that is not 0 is lost in a coarse sum.
+    let fours: Round = |x| (x * 0.25).round() * 4.0;
+    for (accumulate, expected) in [(None, 1.0 / 3.0), (Some(fours), 0.0)] {
+        let output = run(Arithmetic::Same {
+            accumulate,
+            softmax: |x| x,
+            operand: |x| x,
+            output: |x| x,
+        });
+        assert_close(&output.out, &[expected]);
+    }
+}
+
+#[test]
+fn products_of_rows_leave_out_scale_and_score() {
+    let mut case = variant(2, 1);
+    case.score = case.exprs.float(7.0);
+    let problem = Problem {
+        variant: &case,
+        sizes: Sizes {
+            batch: 1,
+            heads: 1,
+            kv_heads: 1,
+            q_len: 2,
+            kv_len: 2,
+        },
+        packed: None,
+        q: &[1.0, 2.0, 3.0, 4.0],
+        k: &[1.0, 0.0, 0.5, 1.0],
+        v: &[0.0; 2],
+        captured: Vec::new(),
+        params: Vec::new(),
+        training: None,
+    };
+    let reference = Reference::new(problem, Arithmetic::Exact).expect("sizes fit");
+    let mut scratch = Scratch::default();
+    let (place, dots) = reference.dots(1, &mut scratch);
+    assert_eq!((place, dots), ([0, 0, 1], &[(0, 3.0), (1, 5.5)][..]));
+    let (_, scores) = reference.scores(1, &mut scratch);
+    assert_eq!(scores, [(0, 7.0), (1, 7.0)]);
 }
