@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use fa_dsl::variant::Variant;
+use fa_runtime::Kernel;
 use fa_targets::Target;
 use fa_tests::target;
 
@@ -24,6 +25,8 @@ use program::Program;
 const VARIANTS: u64 = 150;
 /// Variants that are planned and not compiled, beside those.
 const PLANNED: u64 = 300;
+/// Variants among which a planted fault is looked for.
+const PLANTED: u64 = 24;
 /// Variants of one translation unit.
 const UNIT: usize = 16;
 /// The targets that stand for the backends.
@@ -132,8 +135,40 @@ fn reason(fault: &fa_dsl::diagnostic::Diagnostic) -> String {
 }
 
 /// Prints past the capture of the test harness.
-fn say(line: &str) {
+pub(crate) fn say(line: &str) {
     writeln!(std::io::stderr(), "{line}").expect("a standard error stream");
+}
+
+/// A backend that reads `causal` as if the next key were visible: what is left of each program that shows it is the
+/// word and the width.
+#[test]
+fn a_planted_fault_is_made_small() {
+    let judge = |program: &Program, seed: u64| {
+        let variant = measure::checked(program).ok()?;
+        let mut wrong = program.clone();
+        for item in &mut wrong.items {
+            item.text = item.text.replace("causal", "(kv_pos <= q_pos + 1)");
+        }
+        let kernel = Kernel::reference(&measure::checked(&wrong).ok()?);
+        measure::wrong(&variant, &kernel, seed)
+    };
+    let mut shown = 0;
+    for seed in 1..=PLANTED {
+        let program = generate::program(seed);
+        let Some(verdict) = judge(&program, seed) else {
+            continue;
+        };
+        let (small, _) = shrink::smallest(&program, &verdict, |program| judge(program, seed));
+        let texts: Vec<&str> = small.items.iter().map(|item| item.text.as_str()).collect();
+        let mut named = texts.iter().filter(|text| text.contains("causal"));
+        assert!(named.next().is_some(), "{}", small.text());
+        assert!(texts.len() <= 4, "{}", small.text());
+        shown += usize::from(texts.len() == 2 && texts[1] == "mask = causal;");
+    }
+    assert!(
+        shown >= 3,
+        "{shown} programs were left with the fault alone"
+    );
 }
 
 #[test]

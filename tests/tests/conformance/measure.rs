@@ -7,7 +7,7 @@ use fa_dsl::check::check;
 use fa_dsl::diagnostic::Diagnostic;
 use fa_dsl::span::SourceMap;
 use fa_dsl::variant::Variant;
-use fa_runtime::verify::{Case, Row, Shape, allowance, compare};
+use fa_runtime::verify::{Case, Row, Shape, compare};
 use fa_runtime::{Error, Kernel};
 use fa_targets::Target;
 use fa_tests::harness::runtime;
@@ -35,8 +35,6 @@ const LENGTHS: [(usize, usize, usize); 14] = [
 ];
 /// Launches of a variant; successive variants begin at successive shapes.
 const LAUNCHES: usize = 3;
-/// Launches that a naive kernel is judged by where one does not do.
-const DRAWS: u64 = 16;
 /// Query and key/value heads where the file leaves them open.
 const HEADS: [(usize, usize); 5] = [(1, 1), (2, 1), (2, 2), (3, 1), (4, 2)];
 
@@ -162,27 +160,30 @@ fn compile_unit(unit: &[&Candidate], name: &str) -> (Vec<Compiled>, Vec<Failure>
 /// Launches a variant's kernels; at most one failure for each.
 fn measure(candidate: &Candidate, kernels: &[(&str, &Kernel)]) -> Vec<Failure> {
     let only: Vec<&Kernel> = kernels.iter().map(|(_, kernel)| *kernel).collect();
-    let mut failures: Vec<Failure> = Vec::new();
-    for (index, shape) in shapes(&candidate.variant, candidate.seed)
-        .into_iter()
-        .enumerate()
-    {
-        let seed = candidate.seed * 16 + index as u64;
-        for ((target, _), row) in kernels
-            .iter()
-            .zip(launch(&candidate.variant, &only, shape, seed))
-        {
-            if !row.pass && failures.iter().all(|failure| failure.target != *target) {
-                failures.push(Failure {
-                    seed: candidate.seed,
-                    program: candidate.program.clone(),
-                    target: (*target).to_owned(),
-                    verdict: Verdict::Wrong(Box::new(row)),
-                });
-            }
+    let rows = launch_all(&candidate.variant, &only, candidate.seed);
+    let wrong = kernels.iter().zip(rows).filter_map(|((target, _), rows)| {
+        let row = rows.into_iter().find(|row| !row.pass)?;
+        Some(Failure {
+            seed: candidate.seed,
+            program: candidate.program.clone(),
+            target: (*target).to_owned(),
+            verdict: Verdict::Wrong(Box::new(row)),
+        })
+    });
+    wrong.collect()
+}
+
+/// For each kernel the rows of all launches.
+fn launch_all(variant: &Variant, kernels: &[&Kernel], seed: u64) -> Vec<Vec<Row>> {
+    let mut rows: Vec<Vec<Row>> = kernels.iter().map(|_| Vec::new()).collect();
+    for (index, shape) in shapes(variant, seed).into_iter().enumerate() {
+        let launched = launch(variant, kernels, shape, seed * 16 + index as u64);
+        for (rows, row) in rows.iter_mut().zip(launched) {
+            rows.push(row);
         }
     }
-    failures
+    rows.iter_mut().for_each(|rows| judge_together(rows));
+    rows
 }
 
 /// One row per kernel; none where the variant forbids the lengths, as `same` does.
@@ -190,30 +191,30 @@ fn launch(variant: &Variant, kernels: &[&Kernel], shape: Shape, seed: u64) -> Ve
     let training = variant.dropout.is_some() && seed % 4 != 3;
     let case = Case::random(variant, shape, seed, training);
     match compare(variant, kernels, &case) {
-        Ok(mut rows) => {
-            for row in &mut rows {
-                judge_again(variant, shape, seed, row);
-            }
-            rows
-        }
+        Ok(rows) => rows,
         Err(Error::Launch(_)) => Vec::new(),
         Err(error) => panic!("{}: {error}", variant.name.value),
     }
 }
 
-/// A launch has few rows here, in which the naive kernel of the same precision may be lucky: where an error is beyond
-/// what it allows, it is judged by launches of the same sizes and other numbers as well.
-fn judge_again(variant: &Variant, shape: Shape, seed: u64, row: &mut Row) {
-    if row.pass || row.failure.is_some() {
-        return;
+/// A launch may have few rows, in which the naive kernel of the same precision is lucky. A kernel is judged by all its
+/// launches: an error may be that share of the launch's largest result which some launch allows of its own.
+fn judge_together(rows: &mut [Row]) {
+    let share = |allowed: fn(&Row) -> f64| {
+        let shares = rows.iter().map(allowed).filter(|share| share.is_finite());
+        shares.fold(0.0, f64::max)
+    };
+    let out = share(|row| row.out_allowed / row.largest[0]);
+    let lse = share(|row| row.lse_allowed / row.largest[1].max(1.0));
+    for row in rows.iter_mut().filter(|row| row.failure.is_none()) {
+        row.out_allowed = row.out_allowed.max(out * row.largest[0]);
+        row.lse_allowed = row.lse_allowed.max(lse * row.largest[1].max(1.0));
+        let alone = row.pass;
+        row.pass = row.out_error <= row.out_allowed && row.lse_error <= row.lse_allowed;
+        if row.pass && !alone {
+            crate::say(&format!("{} passes by its other launches", row.variant));
+        }
     }
-    for draw in 1..=DRAWS {
-        let case = Case::random(variant, shape, seed + (draw << 32), row.training);
-        let allowed = allowance(variant, &case).expect("the same sizes pass the checks");
-        row.out_allowed = row.out_allowed.max(allowed[0]);
-        row.lse_allowed = row.lse_allowed.max(allowed[1]);
-    }
-    row.pass = row.out_error <= row.out_allowed && row.lse_error <= row.lse_allowed;
 }
 
 /// What one backend does with a program, alone; `None` where all is well or the program is not legal there.
@@ -224,11 +225,14 @@ pub(crate) fn verdict(program: &Program, target: &Target, seed: u64) -> Option<V
         Ok(kernel) => kernel,
         Err(error) => return Some(Verdict::Uncompiled(error.to_string())),
     };
-    let shapes = shapes(&variant, seed).into_iter().enumerate();
-    let mut rows = shapes
-        .flat_map(|(index, shape)| launch(&variant, &[&kernel], shape, seed * 16 + index as u64));
-    rows.find(|row| !row.pass)
-        .map(|row| Verdict::Wrong(Box::new(row)))
+    wrong(&variant, &kernel, seed)
+}
+
+/// What a kernel gets wrong of a variant.
+pub(crate) fn wrong(variant: &Variant, kernel: &Kernel, seed: u64) -> Option<Verdict> {
+    let rows = launch_all(variant, &[kernel], seed).into_iter().flatten();
+    let wrong = rows.into_iter().find(|row| !row.pass);
+    wrong.map(|row| Verdict::Wrong(Box::new(row)))
 }
 
 /// The launches of a variant.

@@ -36,6 +36,20 @@ impl Item {
         }
     }
 
+    /// The name that it declares.
+    fn declares(&self) -> Option<&str> {
+        let rest = ["tensor ", "param ", "let "];
+        let rest = rest.iter().find_map(|word| self.text.strip_prefix(word))?;
+        rest.split(|c: char| !is_of_name(c)).next()
+    }
+
+    /// Whether a name stands in it.
+    fn reads(&self, name: &str) -> bool {
+        self.text
+            .split(|c: char| !is_of_name(c))
+            .any(|word| word == name)
+    }
+
     /// `name = term;`
     pub(crate) fn field(name: &str, term: &Term) -> Item {
         Item {
@@ -47,6 +61,10 @@ impl Item {
                 .collect(),
         }
     }
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 impl Term {
@@ -90,7 +108,24 @@ impl Program {
         }
         let pairs = (0..count).flat_map(|j| (0..j).map(move |i| [i, j]));
         found.extend(pairs.map(|pair| self.without(&pair)));
+        found.iter_mut().for_each(Program::drop_unread);
         found
+    }
+
+    /// Takes away declarations that nothing reads, which no program may have.
+    fn drop_unread(&mut self) {
+        let unread = |items: &[Item]| {
+            items.iter().position(|item| {
+                let name = item.declares();
+                name.is_some_and(|name| {
+                    let others = items.iter().filter(|other| *other != item);
+                    !others.into_iter().any(|other| other.reads(name))
+                })
+            })
+        };
+        while let Some(at) = unread(&self.items) {
+            self.items.remove(at);
+        }
     }
 
     fn without(&self, left_out: &[usize]) -> Program {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use fa_tests::target;
 
 use crate::measure::{Failure, Verdict, verdict};
+use crate::program::Program;
 
 /// Time for one failure; each smaller program is compiled alone.
 const BUDGET: Duration = Duration::from_secs(90);
@@ -12,15 +13,32 @@ const BUDGET: Duration = Duration::from_secs(90);
 /// The smallest program found that fails on that backend, with what it did.
 pub(crate) fn report(failure: &Failure) -> String {
     let target = target(&failure.target);
-    let mut program = failure.program.clone();
-    let mut worst = failure.verdict.clone();
+    let (program, worst) = smallest(&failure.program, &failure.verdict, |candidate| {
+        verdict(candidate, &target, failure.seed)
+    });
+    format!(
+        "{} on {}: {}\n\n{}",
+        failure.program.name,
+        failure.target,
+        describe(&worst),
+        program.text()
+    )
+}
+
+/// The smallest program found that still fails, and what it does.
+pub(crate) fn smallest(
+    program: &Program,
+    verdict: &Verdict,
+    judge: impl Fn(&Program) -> Option<Verdict>,
+) -> (Program, Verdict) {
+    let (mut program, mut worst) = (program.clone(), verdict.clone());
     let start = Instant::now();
     'smaller: loop {
         for candidate in program.smaller() {
             if start.elapsed() > BUDGET {
                 break 'smaller;
             }
-            if let Some(found) = verdict(&candidate, &target, failure.seed)
+            if let Some(found) = judge(&candidate)
                 && same_kind(&found, &worst)
             {
                 (program, worst) = (candidate, found);
@@ -29,13 +47,7 @@ pub(crate) fn report(failure: &Failure) -> String {
         }
         break;
     }
-    format!(
-        "{} on {}: {}\n\n{}",
-        failure.program.name,
-        failure.target,
-        describe(&worst),
-        program.text()
-    )
+    (program, worst)
 }
 
 /// A smaller program must fail in the same manner, or another fault would take the place of this one.
