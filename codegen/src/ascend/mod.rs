@@ -5,6 +5,8 @@
 
 mod choose;
 mod emit;
+mod ends;
+mod ends_view;
 mod lower;
 mod memory;
 mod merge;
@@ -14,7 +16,7 @@ mod view;
 
 use fa_dsl::diagnostic::{Code, Diagnostic};
 use fa_dsl::ir::{ExprId, Exprs};
-use fa_dsl::tiles::{self, TileAnalysis};
+use fa_dsl::tiles::{self, Extremes, TileAnalysis};
 use fa_dsl::variant::Variant;
 use fa_targets::Target;
 
@@ -23,6 +25,8 @@ use crate::{GeneratedFile, LengthLimits, Planned, Provenance, Tile};
 
 pub(crate) use choose::kib;
 use choose::{Choice, Chooser};
+pub use ends::LaunchShape;
+use ends::{Ends, Runs};
 use lower::names::Names;
 use lower::scalar::ScalarPrinter;
 use lower::{Lowered, lower};
@@ -49,6 +53,7 @@ pub struct Plan {
     /// The variant's expressions and what tile analysis added to them.
     exprs: Exprs,
     analysis: TileAnalysis,
+    ends: Ends,
     names: Names,
     max_len: u32,
 }
@@ -67,7 +72,8 @@ pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnosti
         return Err(errors);
     }
     let mut exprs = variant.exprs.clone();
-    let analysis = tiles::analyse(&mut exprs, variant.mask, variant.align);
+    let mut extremes = Extremes::after(variant.tensors.len());
+    let analysis = tiles::analyse_with(&mut exprs, variant.mask, variant.align, &mut extremes);
     let loads = lower::loads::plan_loads(&mut exprs, variant, &[variant.score, variant.mask])
         .map_err(|refused| support::unloadable(variant, &variant.exprs, &target.name, &refused))?;
     let max_len = support::length_limit(variant, &exprs, &loads, &target.name)
@@ -78,7 +84,8 @@ pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnosti
     {
         return Err(vec![support::sink_beyond_scalar_unit(&sink, &target.name)]);
     }
-    let analysis = printable(&mut exprs, &names, analysis);
+    let analysis = answerable(&mut exprs, variant, &names, analysis, &extremes);
+    let ends = Ends::new(&exprs, variant, &analysis, extremes);
     let lowered = lower(variant, &exprs, &names, &loads);
     let facts = Facts::new(variant, &ascend);
     let schedule = variant.schedule_for(&target.name);
@@ -107,6 +114,7 @@ pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnosti
         lowered,
         exprs,
         analysis,
+        ends,
         names,
         max_len,
     };
@@ -123,12 +131,20 @@ pub fn render(plan: &Plan, provenance: &Provenance) -> Vec<GeneratedFile> {
 
 /// The analysis as far as the scalar unit can evaluate it: what it cannot becomes "any key, never empty, never
 /// full".
-fn printable(exprs: &mut Exprs, names: &Names, analysis: TileAnalysis) -> TileAnalysis {
+fn answerable(
+    exprs: &mut Exprs,
+    variant: &Variant,
+    names: &Names,
+    analysis: TileAnalysis,
+    extremes: &Extremes,
+) -> TileAnalysis {
     let (zero, kv_len) = (exprs.int(0), exprs.var(fa_dsl::ir::Var::KvLen));
     let never = exprs.bool(false);
     let printer = ScalarPrinter::new(exprs, names);
-    let or = |id: ExprId, other: ExprId| if printer.prints(id) { id } else { other };
-    let limits_print = printer.prints(analysis.kv_begin) && printer.prints(analysis.kv_end);
+    let prints =
+        |id: ExprId| printer.prints(id) && ends::answers(exprs, variant, &printer, extremes, id);
+    let or = |id: ExprId, other: ExprId| if prints(id) { id } else { other };
+    let limits_print = prints(analysis.kv_begin) && prints(analysis.kv_end);
     TileAnalysis {
         kv_begin: if limits_print {
             analysis.kv_begin
@@ -210,8 +226,25 @@ impl Plan {
     }
 
     /// Bytes of workspace that a launch on that many cores needs, from a 512-byte aligned start.
-    pub fn workspace_bytes(&self, blocks: u32) -> u64 {
-        self.core_workspace().total() * u64::from(blocks)
+    pub fn workspace_bytes(&self, blocks: u32, shape: &LaunchShape) -> u64 {
+        let ends = self
+            .runs()
+            .iter()
+            .map(|runs| runs.workspace_bytes(shape))
+            .sum::<u64>();
+        self.core_workspace().total() * u64::from(blocks) + ends
+    }
+
+    /// Whether the cores meet before the first tile, so that all of them have to run at once.
+    pub fn has_global_barrier(&self) -> bool {
+        !self.ends.is_empty()
+    }
+
+    /// Lines of captured tensors whose ends tile tests ask for.
+    fn runs(&self) -> Vec<Runs<'_>> {
+        let ascend = self.target.ascend().expect("checked when planned");
+        let tile = (self.arrangement.block_q, self.arrangement.block_kv);
+        self.ends.runs(&self.variant, &ascend, tile)
     }
 
     /// The workspace of one core.

@@ -6,10 +6,18 @@ use super::merge::MergeView;
 use super::view::Kernel;
 use crate::GeneratedFile;
 
-const TEMPLATES: [(&str, &str); 5] = [
+const TEMPLATES: [(&str, &str); 7] = [
     (
         "dropout.cpp",
         include_str!("../../../templates/ascendc/dropout.cpp.tera"),
+    ),
+    (
+        "runs.cpp",
+        include_str!("../../../templates/ascendc/runs.cpp.tera"),
+    ),
+    (
+        "ends.cpp",
+        include_str!("../../../templates/ascendc/ends.cpp.tera"),
     ),
     (
         "kernel.cpp",

@@ -5,11 +5,12 @@ use fa_dsl::variant::{Dtype, Layout};
 use serde::Serialize;
 
 use super::emit::{self, Lines};
+use super::ends_view::EndsView;
 use super::lower::describe::describe;
 use super::lower::expand::cpp_type;
 use super::lower::names::pascal_case;
 use super::lower::program::{Op, Program, Space};
-use super::lower::scalar::{ScalarPrinter, float_literal};
+use super::lower::scalar::{Kept, ScalarPrinter, float_literal};
 use super::lower::windows::Window;
 use super::lower::{Table, table_step};
 use super::{Plan, kib, memory};
@@ -252,6 +253,9 @@ pub(super) struct Kernel {
     pub(super) has_spread: bool,
     pub(super) uses_per_column: bool,
     pub(super) uses_everywhere: bool,
+    /// Whether tile tests ask for ends of lines of captured tensors.
+    pub(super) has_ends: bool,
+    pub(super) ends: EndsView,
 }
 
 impl Kernel {
@@ -264,6 +268,11 @@ impl Kernel {
         let printer = ScalarPrinter::new(&plan.exprs, &plan.names);
         let describe = |id| describe(variant, &plan.exprs, id);
         let int_fn = |id: ExprId| scalar_fn(printer.body(id), String::new());
+        let test_fn = |id: ExprId, kept: Kept| {
+            let printer = printer.clone().with_ends(&plan.ends, kept);
+            scalar_fn(printer.body(id), String::new())
+        };
+        let ends = EndsView::new(plan, &ascend);
         let lowered = &plan.lowered;
         let analysis = &plan.analysis;
         let is_false = |id: ExprId| *plan.exprs.node(id) == Node::Bool(false);
@@ -314,8 +323,9 @@ impl Kernel {
                 )
             },
         );
-        let (kv_begin, kv_end) = (int_fn(analysis.kv_begin), int_fn(analysis.kv_end));
-        let (empty, full) = (int_fn(analysis.empty), int_fn(analysis.full));
+        let [kv_begin, kv_end, empty] = [analysis.kv_begin, analysis.kv_end, analysis.empty]
+            .map(|limit| test_fn(limit, Kept::OfTask));
+        let full = test_fn(analysis.full, Kept::OfTile);
         let windows: Vec<WindowView> = lowered
             .windows
             .iter()
@@ -330,6 +340,7 @@ impl Kernel {
             )
             .chain(&task_scalars)
             .chain(&task_offsets)
+            .chain(ends.functions())
             .flat_map(|function| function.body.clone())
             .collect();
         let helpers = ScalarPrinter::helpers(&bodies);
@@ -503,6 +514,8 @@ impl Kernel {
             mask,
             tile_ops: tile_ops.into_iter().map(str::to_owned).collect(),
             has_spread,
+            has_ends: !plan.ends.is_empty(),
+            ends,
             variant: name,
             target,
         }
@@ -567,7 +580,7 @@ fn returns(text: &str) -> Vec<String> {
 }
 
 /// A function that takes what its body reads.
-fn scalar_fn(body: Vec<String>, note: String) -> ScalarFn {
+pub(super) fn scalar_fn(body: Vec<String>, note: String) -> ScalarFn {
     let reads = |word: &str| body.iter().any(|line| line.contains(word));
     let mut params = Vec::new();
     let mut args = Vec::new();
@@ -577,6 +590,7 @@ fn scalar_fn(body: Vec<String>, note: String) -> ScalarFn {
         ("task.", "const Task& task", "task", "task_"),
         ("kvFirst", "int32_t kvFirst", "kvFirst", "kvFirst"),
         ("kvLast", "int32_t kvLast", "kvLast", "kvLast"),
+        ("keyEnds.", "const KeyEnds& keyEnds", "keyEnds_", "keyEnds"),
     ] {
         if reads(word) {
             params.push(param);

@@ -63,7 +63,19 @@ typedef enum {
 } aclrtFloatOverflowMode;
 
 typedef struct aclrtBinaryLoadOptions aclrtBinaryLoadOptions;
-typedef struct aclrtLaunchKernelCfg aclrtLaunchKernelCfg;
+typedef enum { ACL_RT_LAUNCH_KERNEL_ATTR_SCHEM_MODE = 1 } aclrtLaunchKernelAttrId;
+typedef union {
+    uint8_t schemMode;
+    uint32_t rsv[4];
+} aclrtLaunchKernelAttrValue;
+typedef struct {
+    aclrtLaunchKernelAttrId id;
+    aclrtLaunchKernelAttrValue value;
+} aclrtLaunchKernelAttr;
+typedef struct {
+    aclrtLaunchKernelAttr* attrs;
+    size_t numAttrs;
+} aclrtLaunchKernelCfg;
 typedef struct {
     uint32_t addrOffset;
     uint32_t dataOffset;

@@ -239,6 +239,125 @@ __aicore__ constexpr uint32_t RoundUp(uint32_t value, uint32_t unit)
     return CeilDiv(value, unit) * unit;
 }
 
+// ---- Ends of captured tensors: least and greatest elements of runs of neighbours, which tell tiles without pairs ----
+// A line is all elements of a tensor along one dimension. Before the first tile, the vector cores look at every line
+// once and keep, behind the rings of the workspace, the ends of its runs and of its pieces, in this order: least of
+// every run, least of every piece, greatest of every run, greatest of every piece. Tile tests of all cores read them.
+constexpr uint32_t kPieceLanes = 8192;    // that a vector core looks at in one go
+
+// ---- Flags between the cores, once: all ends have been stored ----
+constexpr uint16_t kEndsStored = 3;   // vector, MTE3 -> cube: those that the vector cores of this cube core have found
+constexpr uint16_t kCubesMet = 4;     // cube -> all cubes
+constexpr uint16_t kEndsComplete = 5; // cube -> vector: those of all cores
+
+// ---- Events of a vector core while it looks for ends ----
+constexpr int32_t kPieceFree = 0;   // V -> MTE2
+constexpr int32_t kPieceLoaded = 0; // MTE2 -> V
+constexpr int32_t kEndsFound = 0;   // V -> MTE3
+constexpr int32_t kEndsFree = 0;    // MTE3 -> V
+
+// ---- On-chip memory while ends are looked for: nothing else is there yet ----
+constexpr uint32_t kPieceBytes = kPieceLanes * sizeof(int32_t);
+constexpr uint32_t kPieceAt = 0;                         // elements, int32
+constexpr uint32_t kEvenAt = kPieceAt + kPieceBytes;     // every other number of what is halved
+constexpr uint32_t kOddAt = kEvenAt + kPieceBytes / 2;   // the others
+constexpr uint32_t kRunEndsAt = kOddAt + kPieceBytes / 2; // ends of runs, and longer lists on the way to them
+constexpr uint32_t kPieceEndsAt = kRunEndsAt + kPieceBytes / 2; // the same of pieces
+constexpr uint32_t kFindingEnd = kPieceEndsAt + kPieceBytes / 4;
+static_assert(kFindingEnd <= kUbCapacity, "UB budget exceeded");
+
+struct Least {
+    static constexpr int32_t kPlace = 0;           // among the ends of a line
+    static constexpr int32_t kNothing = 2147483647; // of no elements
+    __aicore__ static inline int32_t Of(int32_t a, int32_t b)
+    {
+        return Min(a, b);
+    }
+    __aicore__ static inline void Fold(const LocalTensor<int32_t>& dst, const LocalTensor<int32_t>& a,
+        const LocalTensor<int32_t>& b, uint32_t count)
+    {
+        AscendC::Min(dst, a, b, count);
+    }
+};
+
+struct Greatest {
+    static constexpr int32_t kPlace = 1;
+    static constexpr int32_t kNothing = -2147483647 - 1;
+    __aicore__ static inline int32_t Of(int32_t a, int32_t b)
+    {
+        return Max(a, b);
+    }
+    __aicore__ static inline void Fold(const LocalTensor<int32_t>& dst, const LocalTensor<int32_t>& a,
+        const LocalTensor<int32_t>& b, uint32_t count)
+    {
+        AscendC::Max(dst, a, b, count);
+    }
+};
+
+// The ends of all lines of a tensor, of runs of `run` elements and of pieces of `piece`.
+template <uint32_t run, uint32_t piece>
+struct Runs {
+    static constexpr int32_t kRun = run;
+    static constexpr int32_t kPiece = piece;
+    static constexpr int32_t kRunsOfPiece = piece / run;
+    GlobalTensor<int32_t> ends;
+    int64_t lines;
+    int64_t length; // of the longest line; shorter ones end in runs without elements
+
+    // Takes its place in the workspace; returns what comes behind it.
+    __aicore__ inline GM_ADDR Place(GM_ADDR at, int64_t lineCount, int64_t longest)
+    {
+        ends.SetGlobalBuffer(reinterpret_cast<__gm__ int32_t*>(at));
+        lines = lineCount;
+        length = longest;
+        return at + lines * 2 * LineEnds() * sizeof(int32_t);
+    }
+
+    __aicore__ inline int64_t LineRuns() const
+    {
+        return CeilDiv<int64_t>(length, kRun);
+    }
+
+    __aicore__ inline int64_t LinePieces() const
+    {
+        return CeilDiv<int64_t>(length, kPiece);
+    }
+
+    // Ends of one kind of a line.
+    __aicore__ inline int64_t LineEnds() const
+    {
+        return LineRuns() + LinePieces();
+    }
+
+    // No element of a line from one index to another is less. Whole runs are answered for, whole pieces at once.
+    __aicore__ inline int32_t Least(int64_t line, int64_t first, int64_t last) const
+    {
+        return Over<fa_documents::Least>(line, first, last);
+    }
+
+    // No such element is greater.
+    __aicore__ inline int32_t Greatest(int64_t line, int64_t first, int64_t last) const
+    {
+        return Over<fa_documents::Greatest>(line, first, last);
+    }
+
+private:
+    template <class End>
+    __aicore__ inline int32_t Over(int64_t line, int64_t first, int64_t last) const
+    {
+        const int64_t from = (2 * line + End::kPlace) * LineEnds();
+        const int64_t lastRun = Min(last, length - 1) / kRun;
+        int32_t end = End::kNothing;
+        for (int64_t at = Max<int64_t>(first, 0) / kRun; at <= lastRun;) {
+            const bool isPiece = at % kRunsOfPiece == 0 && at + kRunsOfPiece - 1 <= lastRun;
+            const int64_t place = isPiece ? LineRuns() + at / kRunsOfPiece : at;
+            end = End::Of(end, ends.GetValue(from + place));
+            at += isPiece ? kRunsOfPiece : 1;
+        }
+        return end;
+    }
+};
+
 // A block of query rows of one head.
 struct Task {
     int32_t b;
@@ -248,6 +367,8 @@ struct Task {
     int32_t kvLen;
     int32_t qFirst;
     int32_t qLast; // inclusive
+    int32_t rowEnd0 = 0; // least of ids[b, ..], of its query rows
+    int32_t rowEnd1 = 0; // greatest of ids[b, ..], of its query rows
 
     __aicore__ inline uint32_t Rows() const
     {
@@ -270,6 +391,8 @@ struct Launch {
     GlobalTensor<float> scores;          // ring of [kBlockQ, kBlockKv]
     GlobalTensor<Element> probabilities; // ring of [kBlockQ, kBlockKv]
     GlobalTensor<float> partial;         // ring of [kBlockQ, kValueDimPad]
+    Runs<256, 8192> runs0; // of ids[b, ..]
+    Runs<512, 8192> runs1; // of ids[b, ..]
 
     __aicore__ inline void PlaceWorkspace(GM_ADDR workspace)
     {
@@ -279,6 +402,9 @@ struct Launch {
         probabilities.SetGlobalBuffer(reinterpret_cast<__gm__ Element*>(own));
         own += kStages * kProbabilitySlot;
         partial.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(own));
+        GM_ADDR shared = workspace + coreCount * kWorkspaceBytes;
+        shared = runs0.Place(shared, tiling.batch, tiling.kvLen);
+        runs1.Place(shared, tiling.batch, tiling.kvLen);
     }
 };
 
@@ -300,6 +426,248 @@ __aicore__ inline Task TaskAt(const Tiling& tiling, int64_t index)
     return task;
 }
 
+
+
+// ids[b, ..]: where the line that a task reads starts, in elements of the tensor, and how many it has.
+__aicore__ inline int64_t LineStart0(const Launch& launch, const Task& task)
+{
+    return task.b * launch.tiling.capturedIdsStride[0];
+}
+
+__aicore__ inline int64_t LineLength0(const Task& task)
+{
+    return task.kvLen;
+}
+
+// The least of ids[b, ..] that the query rows of a task read.
+__aicore__ inline int32_t RowEnd0(const Launch& launch, const Task& task)
+{
+    const int32_t part0 = task.kvLen - task.qLen;
+    return launch.runs0.Least(task.b, task.qFirst + part0, task.qLast + part0);
+}
+
+// The greatest of ids[b, ..] that the query rows of a task read.
+__aicore__ inline int32_t RowEnd1(const Launch& launch, const Task& task)
+{
+    const int32_t part0 = task.kvLen - task.qLen;
+    return launch.runs0.Greatest(task.b, task.qFirst + part0, task.qLast + part0);
+}
+
+// What the test for full chunks asks about the keys of their tile.
+struct KeyEnds {
+    int32_t end0; // least of ids[b, ..]
+    int32_t end1; // greatest of ids[b, ..]
+};
+
+__aicore__ inline int32_t KeyEnd0(const Launch& launch, const Task& task, int32_t kvFirst, int32_t kvLast)
+{
+    return launch.runs1.Least(task.b, kvFirst, kvLast);
+}
+
+__aicore__ inline int32_t KeyEnd1(const Launch& launch, const Task& task, int32_t kvFirst, int32_t kvLast)
+{
+    return launch.runs1.Greatest(task.b, kvFirst, kvLast);
+}
+
+// A vector core finds ends: pieces of all lines are dealt to the vector cores of all cube cores in turn.
+class EndFinder {
+public:
+    __aicore__ inline explicit EndFinder(const Launch& launch)
+        : launch_(launch), next_(launch.coreIdx * kVectorCores + AscendC::GetSubBlockIdx())
+    {
+    }
+
+    __aicore__ inline void Run()
+    {
+        FindEnds0(launch_.runs0);
+        FindEnds0(launch_.runs1);
+    }
+
+private:
+    // Some elements of a line.
+    struct Piece {
+        int64_t line;
+        int64_t first;
+        uint32_t span;  // elements of it, in the longest line
+        uint32_t count; // in this one
+    };
+
+    // ids[b, ..]
+    template <class Table>
+    __aicore__ inline void FindEnds0(const Table& runs)
+    {
+        const int64_t pieces = runs.LinePieces();
+        const int64_t all = runs.lines * pieces;
+        for (; next_ < all; next_ += launch_.coreCount * kVectorCores) {
+            const int64_t line = next_ / pieces;
+            [[maybe_unused]] const Task task = TaskAt(launch_.tiling, line * launch_.tiling.heads);
+            const int64_t length = LineLength0(task);
+            const Piece piece = PieceAt(runs, line, next_ % pieces, length);
+            const int64_t stride = launch_.tiling.capturedIdsStride[1];
+            const int64_t from = LineStart0(launch_, task) + piece.first * stride;
+            LoadNeighbours(launch_.capturedIds, from, stride, piece.count);
+            StoreEnds<Least, 1>(runs, piece);
+            StoreEnds<Greatest, 1>(runs, piece);
+        }
+        next_ -= all; // the deal goes on
+    }
+
+    template <class Table>
+    __aicore__ inline Piece PieceAt(const Table& runs, int64_t line, int64_t number, int64_t length) const
+    {
+        const int64_t first = number * Table::kPiece;
+        const int64_t span = Min<int64_t>(Table::kPiece, runs.length - first);
+        const int64_t count = Max<int64_t>(0, Min(span, length - first));
+        return {line, first, static_cast<uint32_t>(span), static_cast<uint32_t>(count)};
+    }
+
+    // Elements side by side, or one that stands for all (stride 0).
+    template <typename T>
+    __aicore__ inline void LoadNeighbours(const GlobalTensor<T>& src, int64_t first, int64_t stride, uint32_t count)
+    {
+        if (count == 0) {
+            return;
+        }
+        if (stride == 0) {
+            AscendC::Duplicate(Elements(), static_cast<int32_t>(src.GetValue(first)), count);
+            return;
+        }
+        BeginLoad();
+        const AscendC::DataCopyExtParams params(1, count * sizeof(T), 0, 0, 0);
+        AscendC::DataCopyPad(Loaded<T>(), src[first], params, AscendC::DataCopyPadExtParams<T>(false, 0, 0, 0));
+        EndLoad<T>(count);
+    }
+
+    // Around a copy: the vector unit has done with the piece before, and waits for this one.
+    __aicore__ inline void BeginLoad()
+    {
+        AscendC::SetFlag<HardEvent::V_MTE2>(kPieceFree);
+        AscendC::WaitFlag<HardEvent::V_MTE2>(kPieceFree);
+    }
+
+    // Ints stay as they are; fp32 would round large ones.
+    template <typename T>
+    __aicore__ inline void EndLoad([[maybe_unused]] uint32_t lanes)
+    {
+        AscendC::SetFlag<HardEvent::MTE2_V>(kPieceLoaded);
+        AscendC::WaitFlag<HardEvent::MTE2_V>(kPieceLoaded);
+    }
+
+    // The ends of one kind of a piece, to the workspace.
+    template <class End, uint32_t elementLanes, class Table>
+    __aicore__ inline void StoreEnds(const Table& runs, const Piece& piece)
+    {
+        constexpr uint32_t kRunLanes = Table::kRun * elementLanes;
+        uint32_t lanes = kRunLanes; // whole runs, a power of two of them: as many as the piece needs
+        while (lanes < piece.span * elementLanes) {
+            lanes *= 2;
+        }
+        AscendC::PipeBarrier<PIPE_V>();
+        Fill(piece.count * elementLanes, lanes, End::kNothing);
+        Halve<End>(RunEnds(), Elements(), lanes, lanes / kRunLanes);
+        Halve<End>(PieceEnds(), RunEnds(), lanes / kRunLanes, 1);
+        AscendC::SetFlag<HardEvent::V_MTE3>(kEndsFound);
+        AscendC::WaitFlag<HardEvent::V_MTE3>(kEndsFound);
+        const int64_t to = (2 * piece.line + End::kPlace) * runs.LineEnds();
+        const uint32_t count = CeilDiv<uint32_t>(piece.span, Table::kRun);
+        const AscendC::DataCopyExtParams ofRuns(1, count * sizeof(int32_t), 0, 0, 0);
+        const AscendC::DataCopyExtParams ofPiece(1, sizeof(int32_t), 0, 0, 0);
+        AscendC::DataCopyPad(runs.ends[to + piece.first / Table::kRun], RunEnds(), ofRuns);
+        AscendC::DataCopyPad(runs.ends[to + runs.LineRuns() + piece.first / Table::kPiece], PieceEnds(), ofPiece);
+        AscendC::SetFlag<HardEvent::MTE3_V>(kEndsFree);
+        AscendC::WaitFlag<HardEvent::MTE3_V>(kEndsFree);
+    }
+
+    // Lanes without elements, from `first` to `end`, get a number that is no end of others.
+    __aicore__ inline void Fill(uint32_t first, uint32_t end, int32_t value)
+    {
+        const uint32_t used = first % kLanes;
+        if (used != 0) {
+            uint64_t mask[2] = {~uint64_t(0) << used, 0};
+            AscendC::Duplicate(Elements()[first - used], value, mask, 1, 1, kLaneBlocks);
+        }
+        const uint32_t rest = RoundUp(first, kLanes);
+        if (rest < end) {
+            AscendC::Duplicate(Elements()[rest], value, end - rest);
+        }
+        AscendC::PipeBarrier<PIPE_V>();
+    }
+
+    // A list of numbers to the ends of `parts` equal parts of it, in order: neighbours meet until so many are left.
+    template <class End>
+    __aicore__ inline void Halve(
+        const LocalTensor<int32_t>& dst, const LocalTensor<int32_t>& src, uint32_t count, uint32_t parts)
+    {
+        if (count == parts) {
+            AscendC::Adds(dst, src, 0, count);
+            AscendC::PipeBarrier<PIPE_V>();
+            return;
+        }
+        constexpr uint8_t kEven = 1; // patterns of the gather
+        constexpr uint8_t kOdd = 2;
+        const LocalTensor<int32_t> even = Buffer<int32_t>(kEvenAt, kPieceLanes / 2);
+        const LocalTensor<int32_t> odd = Buffer<int32_t>(kOddAt, kPieceLanes / 2);
+        uint64_t kept = 0;
+        for (LocalTensor<int32_t> from = src; count > parts; from = dst) {
+            AscendC::GatherMask(even, from, kEven, true, count, {1, 1, kLaneBlocks, 0}, kept);
+            AscendC::GatherMask(odd, from, kOdd, true, count, {1, 1, kLaneBlocks, 0}, kept);
+            AscendC::PipeBarrier<PIPE_V>();
+            count /= 2;
+            End::Fold(dst, even, odd, count);
+            AscendC::PipeBarrier<PIPE_V>();
+        }
+    }
+
+    template <typename T>
+    __aicore__ inline LocalTensor<T> Buffer(uint32_t at, uint32_t elements) const
+    {
+        return LocalTensor<T>(TPosition::VECCALC, at, elements);
+    }
+
+    // Where elements arrive.
+    template <typename T>
+    __aicore__ inline LocalTensor<T> Loaded() const
+    {
+        return Buffer<T>(kPieceAt, kPieceLanes);
+    }
+
+    __aicore__ inline LocalTensor<int32_t> Elements() const
+    {
+        return Buffer<int32_t>(kPieceAt, kPieceLanes);
+    }
+
+    __aicore__ inline LocalTensor<int32_t> RunEnds() const
+    {
+        return Buffer<int32_t>(kRunEndsAt, kPieceLanes / 2);
+    }
+
+    __aicore__ inline LocalTensor<int32_t> PieceEnds() const
+    {
+        return Buffer<int32_t>(kPieceEndsAt, kPieceLanes / 4);
+    }
+
+    const Launch& launch_;
+    int64_t next_; // the next piece of this core, counted over all lines of a table
+};
+
+// Holds every core until the ends of all cores are in the workspace. Cube cores meet for their vector cores, which have
+// stored before; all blocks of the launch have to run at once. What scalar code has cached of the workspace is stale.
+__aicore__ inline void MeetAllCores(const GlobalTensor<int32_t>& ends)
+{
+    if ASCEND_IS_AIV {
+        AscendC::CrossCoreSetFlag<2, PIPE_MTE3>(kEndsStored);
+        AscendC::CrossCoreWaitFlag(kEndsComplete);
+    }
+    if ASCEND_IS_AIC {
+        AscendC::CrossCoreWaitFlag(kEndsStored);
+        AscendC::CrossCoreSetFlag<0, PIPE_FIX>(kCubesMet);
+        AscendC::CrossCoreWaitFlag(kCubesMet);
+        AscendC::CrossCoreSetFlag<2, PIPE_FIX>(kEndsComplete);
+    }
+    AscendC::DataCacheCleanAndInvalid<int32_t, AscendC::CacheLine::ENTIRE_DATA_CACHE,
+        AscendC::DcciDst::CACHELINE_OUT>(ends);
+}
+
 // First key row that some query row of the task may see.
 __aicore__ inline int32_t KvBegin()
 {
@@ -313,9 +681,19 @@ __aicore__ inline int32_t KvEnd(const Task& task)
 }
 
 // No pair of the tile is attended.
-__aicore__ inline bool TileIsEmpty(const Task& task, int32_t kvFirst)
+__aicore__ inline bool TileIsEmpty(const Launch& launch, const Task& task, int32_t kvFirst, int32_t kvLast)
 {
-    return task.qLast + task.kvLen - task.qLen < kvFirst;
+    return !(task.rowEnd0 <= launch.runs1.Greatest(task.b, kvFirst, kvLast) &&
+        launch.runs1.Least(task.b, kvFirst, kvLast) <= task.rowEnd1 &&
+        kvFirst <= task.qLast + task.kvLen - task.qLen);
+}
+
+// Every pair of the tile is attended: no mask is applied.
+__aicore__ inline bool TileIsFull(const Task& task, int32_t kvLast, const KeyEnds& keyEnds)
+{
+    return kvLast < task.qFirst + task.kvLen - task.qLen + 1 &&
+        keyEnds.end1 <= task.rowEnd0 &&
+        task.rowEnd1 <= keyEnds.end0;
 }
 
 // Where the values of ids for a task start, in elements.
@@ -408,6 +786,8 @@ private:
     __aicore__ inline void EnterTask(int64_t index)
     {
         task_ = TaskAt(launch_.tiling, index);
+        task_.rowEnd0 = RowEnd0(launch_, task_);
+        task_.rowEnd1 = RowEnd1(launch_, task_);
         keyEnd_ = KvEnd(task_);
         end_ = CeilDiv(keyEnd_, static_cast<int32_t>(kBlockKv));
         tile_ = Visible(KvBegin() / static_cast<int32_t>(kBlockKv));
@@ -431,11 +811,24 @@ private:
     {
         for (; tile < end_; ++tile) {
             const int32_t kvFirst = tile * static_cast<int32_t>(kBlockKv);
-            if (!TileIsEmpty(task_, kvFirst)) {
+            // Tiles are tested in groups first: with long sequences, most of them are nobody's.
+            constexpr int32_t kGroup = 16;
+            if (tile % kGroup == 0 && tile + kGroup <= end_ && GroupIsEmpty(kvFirst, kGroup)) {
+                tile += kGroup - 1;
+                continue;
+            }
+            const int32_t kvLast = Min(kvFirst + static_cast<int32_t>(kBlockKv), keyEnd_) - 1;
+            if (!TileIsEmpty(launch_, task_, kvFirst, kvLast)) {
                 break;
             }
         }
         return tile;
+    }
+
+    __aicore__ inline bool GroupIsEmpty(int32_t kvFirst, int32_t tiles) const
+    {
+        const int32_t kvLast = Min(kvFirst + tiles * static_cast<int32_t>(kBlockKv), keyEnd_) - 1;
+        return TileIsEmpty(launch_, task_, kvFirst, kvLast);
     }
 
     const Launch& launch_;
@@ -1059,6 +1452,7 @@ private:
             BeginTask(at.CurrentTask(), share);
         }
         BeginTile(at);
+        FindKeyEnds(at);
         if (share.rows != 0) {
             bool raises = !hasReferences_;
             if (raises) {
@@ -1150,6 +1544,15 @@ private:
         AscendC::PipeBarrier<PIPE_V>();
     }
 
+    __aicore__ inline void FindKeyEnds(const TileCursor& at)
+    {
+        [[maybe_unused]] const Task& task = at.CurrentTask();
+        const int32_t kvFirst = at.FirstKey();
+        const int32_t kvLast = kvFirst + static_cast<int32_t>(at.Keys()) - 1;
+        keyEnds_.end0 = KeyEnd0(launch_, task, kvFirst, kvLast);
+        keyEnds_.end1 = KeyEnd1(launch_, task, kvFirst, kvLast);
+    }
+
     // Around a copy into a buffer of the vector unit: it has read the old contents, and it waits for the new.
     __aicore__ inline void BeginCapturedCopy()
     {
@@ -1235,7 +1638,7 @@ private:
             const uint32_t rows = Min(kRowStep, share.rows - row);
             for (uint32_t firstCol = 0; firstCol < at.Keys(); firstCol += kChunk) {
                 const Chunk chunk = LoadScores(at, share, row, rows, firstCol);
-                TransformScores(chunk);
+                TransformScores(at, share, chunk);
                 FoldChunk<Maximum>(chunk);
                 ReleaseSlot();
             }
@@ -1262,7 +1665,7 @@ private:
             const uint32_t rows = Min(kRowStep, share.rows - row);
             for (uint32_t firstCol = 0; firstCol < at.Keys(); firstCol += kChunk) {
                 const Chunk chunk = LoadScores(at, share, row, rows, firstCol);
-                TransformScores(chunk);
+                TransformScores(at, share, chunk);
                 const LocalTensor<float> reference = RowBlocks()[row * kGroups * kBlockLanes];
                 AscendC::Sub(chunk.scores, chunk.scores, reference, kLanes, rows * kGroups, kByReference);
                 AscendC::PipeBarrier<PIPE_V>();
@@ -1337,11 +1740,24 @@ private:
     }
 
     // From products to scores; -inf at masked pairs and in the columns that fill up the chunk.
-    __aicore__ inline void TransformScores(const Chunk& chunk)
+    __aicore__ inline void TransformScores(const TileCursor& at, const Share& share, const Chunk& chunk)
     {
         ApplyScore(chunk);
-        ApplyMask(chunk);
+        if (!ChunkIsFull(at, share, chunk)) {
+            ApplyMask(chunk);
+        }
         FillTail(chunk, kMasked);
+    }
+
+    __aicore__ inline bool ChunkIsFull([[maybe_unused]] const TileCursor& at, [[maybe_unused]] const Share& share,
+        [[maybe_unused]] const Chunk& chunk) const
+    {
+        Task task = at.CurrentTask(); // the part of it that the chunk covers
+        task.qFirst += static_cast<int32_t>(share.first + chunk.firstRow);
+        task.qLast = task.qFirst + static_cast<int32_t>(chunk.rows) - 1;
+        const int32_t kvFirst = at.FirstKey() + static_cast<int32_t>(chunk.firstCol);
+        const int32_t kvLast = kvFirst + static_cast<int32_t>(chunk.columns) - 1;
+        return TileIsFull(task, kvLast, keyEnds_);
     }
 
     // score = score
@@ -1749,6 +2165,7 @@ private:
 
     const Launch& launch_;
     uint32_t slot_ = 0;
+    KeyEnds keyEnds_ {}; // of the tile
     bool hasReferences_ = false;   // every row of the task has met keys before
     bool raised_[kStages] = {};    // whether references were raised for the tile of a workspace slot
     int64_t offset0_ = 0; // ids, elements
@@ -1783,6 +2200,10 @@ extern "C" __global__ __aicore__ void fa_documents_forward(
     launch.lse.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(lse));
     launch.capturedIds.SetGlobalBuffer(reinterpret_cast<__gm__ int32_t*>(capturedIds));
     launch.PlaceWorkspace(workspace);
+    if ASCEND_IS_AIV {
+        fa_documents::EndFinder(launch).Run();
+    }
+    fa_documents::MeetAllCores(launch.runs0.ends);
     if ASCEND_IS_AIC {
         fa_documents::CubeCore(launch).Run();
     }

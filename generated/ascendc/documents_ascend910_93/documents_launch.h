@@ -41,9 +41,18 @@ inline uint32_t Blocks(const Tiling& tiling, int64_t cubeCores)
     return static_cast<uint32_t>(blocks > 0 ? blocks : 1);
 }
 
-inline uint64_t WorkspaceBytes(uint32_t blocks)
+// Least and greatest elements of runs and pieces of so many lines of a tensor, an int32 each.
+inline uint64_t EndBytes(int64_t lines, int64_t length, int64_t run, int64_t piece)
 {
-    return blocks * kWorkspaceBytesPerCore;
+    return static_cast<uint64_t>(lines * 2 * ((length + run - 1) / run + (length + piece - 1) / piece)) * sizeof(int32_t);
+}
+
+inline uint64_t WorkspaceBytes(const Tiling& tiling, uint32_t blocks)
+{
+    uint64_t bytes = blocks * kWorkspaceBytesPerCore;
+    bytes += EndBytes(tiling.batch, tiling.kvLen, 256, 8192); // ids[b, ..]
+    bytes += EndBytes(tiling.batch, tiling.kvLen, 512, 8192); // ids[b, ..]
+    return bytes;
 }
 
 // Appends one argument, unless an earlier step has failed.
@@ -81,7 +90,11 @@ inline aclError Launch(aclrtFuncHandle kernel, uint32_t blocks, aclrtStream stre
     if (status != ACL_SUCCESS) {
         return status;
     }
-    return aclrtLaunchKernelWithConfig(kernel, blocks, stream, nullptr, args, nullptr);
+    aclrtLaunchKernelAttr batch = {}; // all blocks run at once: they meet before the first tile
+    batch.id = ACL_RT_LAUNCH_KERNEL_ATTR_SCHEM_MODE;
+    batch.value.schemMode = 1;
+    aclrtLaunchKernelCfg config = {&batch, 1};
+    return aclrtLaunchKernelWithConfig(kernel, blocks, stream, &config, args, nullptr);
 }
 } // namespace fa_documents
 

@@ -26,6 +26,27 @@ pub(crate) const DEVICE_TO_HOST: i32 = 2;
 pub(crate) const CUBE_CORE_NUM: i32 = 102;
 /// Infinities and NaN are kept; the other mode saturates.
 pub(crate) const INF_NAN_MODE: i32 = 1;
+/// `ACL_RT_LAUNCH_KERNEL_ATTR_SCHEM_MODE`.
+pub(crate) const SCHEDULE_MODE: i32 = 1;
+/// A value of it: all blocks start at once.
+pub(crate) const BATCH: u32 = 1;
+
+/// `aclrtLaunchKernelAttr`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LaunchAttribute {
+    pub(crate) id: i32,
+    /// A union; its smallest member is the first byte.
+    pub(crate) value: [u32; 4],
+}
+
+/// `aclrtLaunchKernelCfg`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LaunchConfiguration {
+    pub(crate) attributes: *mut LaunchAttribute,
+    pub(crate) count: usize,
+}
 
 macro_rules! acl_api {
     ($($name:ident($($argument:ty),*);)*) => {

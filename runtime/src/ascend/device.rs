@@ -148,10 +148,39 @@ impl<'a> Stream<'a> {
 
     /// Launches a function and waits for it. Each argument is copied as it is.
     pub(crate) fn run(&self, function: Handle, blocks: u32, arguments: &[&[u8]]) -> Result<()> {
+        self.launch(function, blocks, arguments, ptr::null_mut())
+    }
+
+    /// The same for a function whose blocks wait for one another: none starts before there is a core for each.
+    pub(crate) fn run_together(
+        &self,
+        function: Handle,
+        blocks: u32,
+        arguments: &[&[u8]],
+    ) -> Result<()> {
+        let mut batch = acl::LaunchAttribute {
+            id: acl::SCHEDULE_MODE,
+            value: [acl::BATCH, 0, 0, 0],
+        };
+        let mut configuration = acl::LaunchConfiguration {
+            attributes: &raw mut batch,
+            count: 1,
+        };
+        let configuration = (&raw mut configuration).cast();
+        self.launch(function, blocks, arguments, configuration)
+    }
+
+    fn launch(
+        &self,
+        function: Handle,
+        blocks: u32,
+        arguments: &[&[u8]],
+        configuration: Handle,
+    ) -> Result<()> {
         let api = self.api;
         let mut handle = ptr::null_mut();
-        // SAFETY: `function` belongs to a loaded binary; arguments are copied by `Append`; a null configuration
-        // asks for the defaults.
+        // SAFETY: `function` belongs to a loaded binary; arguments are copied by `Append`; the configuration lives
+        // until the launch returns, and null asks for the defaults.
         unsafe {
             let code = (api.aclrtKernelArgsInit)(function, &mut handle);
             api.check("aclrtKernelArgsInit", code)?;
@@ -168,7 +197,7 @@ impl<'a> Stream<'a> {
                 function,
                 blocks,
                 self.handle,
-                ptr::null_mut(),
+                configuration,
                 handle,
                 ptr::null_mut(),
             );

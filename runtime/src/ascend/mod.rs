@@ -10,7 +10,7 @@ mod transfer;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fa_codegen::GeneratedFile;
-use fa_codegen::ascend::Plan;
+use fa_codegen::ascend::{LaunchShape, Plan};
 use fa_dsl::variant::Variant;
 use fa_targets::Target;
 
@@ -140,7 +140,17 @@ impl AscendKernel {
         let results = transfer::Results::new(api, variant, outputs, &mut notes)?;
         let tasks = planes * q_len.div_ceil(plan.tile().block_q as usize);
         let blocks = plan.blocks(tasks as u64, cube_cores);
-        let workspace_bytes = usize::try_from(plan.workspace_bytes(blocks))
+        let (_, kv_len) = checked.longest();
+        let [batch, heads, kv_heads, q_rows, kv_rows] =
+            [sizes.batch, sizes.heads, sizes.kv_heads, q_len, kv_len].map(|size| size as u64);
+        let shape = LaunchShape {
+            batch,
+            heads,
+            kv_heads,
+            q_len: q_rows,
+            kv_len: kv_rows,
+        };
+        let workspace_bytes = usize::try_from(plan.workspace_bytes(blocks, &shape))
             .expect("a workspace fits the address space");
         let workspace = DeviceBuffer::workspace(api, workspace_bytes, limits.gm_align_bytes)?;
         let captured_strides: Vec<_> = captured.iter().map(|part| part.strides).collect();
@@ -162,7 +172,11 @@ impl AscendKernel {
         arguments.push(&block);
         let function = self.library.binary.function(&self.symbol)?;
         let stream = Stream::new(api)?;
-        stream.run(function, blocks, &arguments)?;
+        if plan.has_global_barrier() {
+            stream.run_together(function, blocks, &arguments)?;
+        } else {
+            stream.run(function, blocks, &arguments)?;
+        }
         results.write(outputs)?;
         notes.extend(self.library.toolkit.remarks());
         Ok(notes)

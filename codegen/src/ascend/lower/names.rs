@@ -93,7 +93,7 @@ impl Names {
     }
 
     /// Products that add up to the offset of an element, in elements of 64 bits. An index of `0` gives none.
-    pub(super) fn offset_terms(&self, tensor: TensorId, index: &[String]) -> Vec<String> {
+    pub(crate) fn offset_terms(&self, tensor: TensorId, index: &[String]) -> Vec<String> {
         let captured = &self.captured[tensor.0 as usize];
         let indices = index.iter().enumerate().map(|(dim, index)| {
             let Some(packed) = captured.packed.filter(|packed| packed.batch == dim) else {

@@ -1,11 +1,12 @@
 //! Scalar expressions as C++ for the scalar unit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fa_dsl::ir::{Binary, ExprId, Exprs, Node, Type, Unary, Var};
 use fa_dsl::tiles::{self, Range};
 
 use super::names::Names;
+use crate::ascend::ends::Ends;
 
 /// Columns that a statement may take before it is broken.
 const MAX_LINE: usize = 100;
@@ -18,6 +19,21 @@ pub(crate) struct ScalarPrinter<'a> {
     ranges: Vec<Option<Range>>,
     /// Parts that a function has computed under a name.
     named: BTreeMap<ExprId, String>,
+    /// What undeclared tensors stand for.
+    ends: Option<&'a Ends>,
+    /// Which ends have been found before, and where they are kept.
+    kept: Kept,
+}
+
+/// Ends that scalar code need not look up again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// None.
+    Nothing,
+    /// Those that all tiles of a task share.
+    OfTask,
+    /// And those that all chunks of a tile share.
+    OfTile,
 }
 
 /// C++ precedence classes, as far as the printer needs them.
@@ -40,6 +56,17 @@ impl<'a> ScalarPrinter<'a> {
             names,
             ranges: tiles::int_ranges(exprs, tiles::MAX_LENGTH),
             named: BTreeMap::new(),
+            ends: None,
+            kept: Kept::Nothing,
+        }
+    }
+
+    /// The same where ends of lines can be asked for.
+    pub(crate) fn with_ends(self, ends: &'a Ends, kept: Kept) -> ScalarPrinter<'a> {
+        ScalarPrinter {
+            ends: Some(ends),
+            kept,
+            ..self
         }
     }
 
@@ -59,6 +86,13 @@ impl<'a> ScalarPrinter<'a> {
                 ),
                 _ => true,
             })
+    }
+
+    /// The member of a task or of a tile that holds the value.
+    fn member(&self, id: ExprId) -> Option<String> {
+        let ends = self.ends?;
+        let of_task = ends.task_member(id).filter(|_| self.kept != Kept::Nothing);
+        of_task.or_else(|| ends.tile_member(id).filter(|_| self.kept == Kept::OfTile))
     }
 
     /// The expression as C++, of the expression's type.
@@ -87,37 +121,49 @@ impl<'a> ScalarPrinter<'a> {
 
     /// Computed parts that have several parents, each after its own parts.
     fn shared_parts(&self, root: ExprId) -> Vec<ExprId> {
-        let nodes = self.exprs.reachable(&[root]);
         let mut parents: BTreeMap<ExprId, usize> = BTreeMap::new();
-        for child in nodes.iter().flat_map(|id| self.exprs.children(*id)) {
-            *parents.entry(child).or_default() += 1;
+        let (mut nodes, mut pending) = (BTreeSet::new(), vec![root]);
+        while let Some(id) = pending.pop() {
+            if !nodes.insert(id) || self.member(id).is_some() {
+                continue;
+            }
+            for child in self.exprs.children(id) {
+                *parents.entry(child).or_default() += 1;
+                pending.push(child);
+            }
         }
         nodes
             .into_iter()
             .filter(|id| parents.get(id).is_some_and(|count| *count > 1))
-            .filter(|id| self.exprs.reachable(&[*id]).len() > 2)
+            .filter(|id| self.member(*id).is_none() && self.exprs.reachable(&[*id]).len() > 2)
             .collect()
     }
 
     /// The return statement, on several lines where one would be long.
     fn returned(&self, root: ExprId) -> Vec<String> {
         let whole = format!("return {};", self.print(root));
-        let Node::Binary(op @ (Binary::And | Binary::Or), ..) = *self.exprs.node(root) else {
+        let (chain, open, close) = match *self.exprs.node(root) {
+            Node::Unary(Unary::Not, chain) if !self.named.contains_key(&chain) => {
+                (chain, "return !(", ");")
+            }
+            _ => (root, "return ", ";"),
+        };
+        let Node::Binary(op @ (Binary::And | Binary::Or), ..) = *self.exprs.node(chain) else {
             return vec![whole];
         };
         if whole.len() <= MAX_LINE {
             return vec![whole];
         }
         let sign = if op == Binary::And { "&&" } else { "||" };
-        let operands = self.operands(op, root);
+        let operands = self.operands(op, chain);
         let last = operands.len() - 1;
         operands
             .iter()
             .enumerate()
             .map(|(at, operand)| {
-                let before = if at == 0 { "return " } else { "    " };
+                let before = if at == 0 { open } else { "    " };
                 let after = if at == last {
-                    ";".to_owned()
+                    close.to_owned()
                 } else {
                     format!(" {sign}")
                 };
@@ -178,8 +224,13 @@ impl<'a> ScalarPrinter<'a> {
             Node::Var(var) => (self.names.var(*var).to_owned(), Level::Atom),
             Node::Param(param, _) => (self.names.param(*param), Level::Atom),
             Node::Load(tensor, index, _) => {
+                if let Some(member) = self.member(id) {
+                    return (member, Level::Atom);
+                }
                 let index: Vec<String> = index.iter().map(|i| self.print(*i)).collect();
-                (self.names.element(*tensor, &index), Level::Atom)
+                let end = self.ends.and_then(|ends| ends.call(self.exprs, id, &index));
+                let text = end.unwrap_or_else(|| self.names.element(*tensor, &index));
+                (text, Level::Atom)
             }
             Node::Unary(op, a) => self.unary(*op, *a),
             Node::Binary(op, a, b) => self.binary(id, *op, *a, *b),
