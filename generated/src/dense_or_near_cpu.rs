@@ -1,7 +1,7 @@
 //! Attention `dense_or_near`, forward. Written by fa-gen 0.1.0; edit captured.fa, not this file.
 //!
 //! ```text
-//! source     captured.fa, sha256 0caabed143883828
+//! source     captured.fa, sha256 4984e749ab984a6b
 //! target     cpu
 //! precision  qkv fp16, softmax fp32, sums fp32, output fp16
 //! layout     bnsd; any strides

@@ -1,7 +1,7 @@
-//! Attention `documents`, forward. Written by fa-gen 0.1.0; edit captured.fa, not this file.
+//! Attention `documents`, forward. Written by fa-gen 0.1.0; edit documents.fa, not this file.
 //!
 //! ```text
-//! source     captured.fa, sha256 0caabed143883828
+//! source     documents.fa, sha256 3c9239ddf8ec99cc
 //! target     cpu
 //! precision  qkv fp16, softmax fp32, sums fp32, output fp16
 //! layout     bnsd; any strides

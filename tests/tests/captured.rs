@@ -2,16 +2,11 @@
 
 use fa_runtime::verify::{Case, compare, shapes};
 use fa_runtime::{Error, Kernel};
-use fa_tests::harness::compile_for;
+use fa_tests::harness::compile;
 
 /// Verifies every variant of a text on all backends and edge shapes.
 fn hold(text: &str) {
-    hold_for(text, &["cpu", "ascend910b"]);
-}
-
-/// The same on some backends.
-fn hold_for(text: &str, targets: &[&str]) {
-    for backends in compile_for(text, targets) {
+    for backends in compile(text) {
         let kernels: Vec<&Kernel> = backends.kernels.iter().skip(1).collect();
         for (seed, shape) in shapes(&backends.variant).into_iter().enumerate() {
             let case = Case::random(&backends.variant, shape, seed as u64, false);
@@ -95,42 +90,4 @@ fn precisions_and_ints_that_are_provably_small() {
          attention by_head { head_dim = 16; mask = (q_pos - kv_pos) % (h + 1) == 0; }
          attention by_key { head_dim = 16; mask = (3 * q_pos) / -(kv_idx + 1) > -4; }",
     );
-}
-
-/// Tiles of 16 x 16, so that every launch has tiles that are empty, full and partial by the elements of tensors.
-#[test]
-fn tiles_decided_by_elements() {
-    let tile = "head_dim = 16; allow = [FA105]; tile { block_q = 16; block_kv = 16; }";
-    let masks = [
-        (
-            "documents",
-            "tensor ids: int32[b, kv_len]; mask = causal && same(ids);",
-        ),
-        (
-            "packed",
-            "layout = tnd; tensor ids: int32[b, kv_len]; mask = same(ids);",
-        ),
-        (
-            "others",
-            "tensor ids: int32[b, kv_len]; mask = !same(ids) || window(2, 2);",
-        ),
-        (
-            "keys",
-            "tensor on: bool[h, kv_len]; mask = on[h, kv_idx] && causal;",
-        ),
-        (
-            "rows",
-            "tensor off: bool[b, q_len]; tensor last: int32[b, q_len]; \
-                  mask = !off[b, q_idx] && kv_idx <= last[b, q_idx] % 64;",
-        ),
-        (
-            "shifted",
-            "tensor t: int32[q_len + kv_len]; mask = t[kv_idx + q_len] < t[q_idx] + 0 || kv_idx < 3;",
-        ),
-    ];
-    let text: String = masks
-        .iter()
-        .map(|(name, fields)| format!("attention {name} {{ {tile} {fields} }}\n"))
-        .collect();
-    hold(&text);
 }

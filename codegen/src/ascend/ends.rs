@@ -73,8 +73,6 @@ pub struct LaunchShape {
 /// A cut for tiles of a size.
 #[derive(Clone, Debug)]
 pub(super) struct Runs<'a> {
-    /// Its number.
-    pub(super) place: usize,
     cut: &'a Cut,
     pub(super) line: &'a Line,
     pub(super) dtype: Dtype,
@@ -224,7 +222,7 @@ impl Ends {
         (block_q, block_kv): (u32, u32),
     ) -> Vec<Runs<'a>> {
         let lanes = lanes(ascend);
-        let runs = self.cuts.iter().enumerate().map(|(place, cut)| {
+        let runs = self.cuts.iter().map(|cut| {
             let line = &self.extremes.lines[cut.line];
             let tensor = variant.tensor(line.tensor);
             let element_lanes = if line.axis + 1 == tensor.dims.len() {
@@ -238,7 +236,6 @@ impl Ends {
                 Side::Keys => block_kv,
             };
             Runs {
-                place,
                 cut,
                 line,
                 dtype: tensor.dtype,
@@ -322,11 +319,7 @@ fn note(variant: &Variant, exprs: &Exprs, line: &Line) -> String {
         }
     });
     let index: Vec<String> = index.collect();
-    format!(
-        "{}[{}]",
-        variant.tensor(line.tensor).name,
-        index.join(", ")
-    )
+    format!("{}[{}]", variant.tensor(line.tensor).name, index.join(", "))
 }
 
 impl Cut {

@@ -26,8 +26,13 @@ pub(super) struct LineView {
     pub(super) length: ScalarFn,
     /// From element to element.
     pub(super) stride: String,
-    /// Numbers of the cuts.
-    pub(super) cuts: Vec<usize>,
+}
+
+/// A line whose ends are found, of runs of a cut.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Find {
+    pub(super) line: usize,
+    pub(super) cut: usize,
 }
 
 /// Lines of a captured tensor in runs of one length.
@@ -47,6 +52,7 @@ pub(super) struct RunsView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct EndsView {
     pub(super) lines: Vec<LineView>,
+    pub(super) finds: Vec<Find>,
     pub(super) runs: Vec<RunsView>,
     /// Ends that all tiles of a task share.
     pub(super) of_rows: Vec<ScalarFn>,
@@ -59,21 +65,27 @@ pub(super) struct EndsView {
     /// Whether elements of some line lie side by side, and of some apart.
     pub(super) has_neighbours: bool,
     pub(super) has_apart: bool,
-    /// Tiles that are tested together before one by one; 0 where none are.
+    /// Tiles that are tested together before one by one.
     pub(super) group: u32,
+    pub(super) has_groups: bool,
 }
 
 impl EndsView {
     pub(super) fn new(plan: &Plan, ascend: &Ascend) -> EndsView {
         let all = plan.runs();
-        let mut lines: Vec<LineView> = Vec::new();
-        for (place, runs) in all.iter().enumerate() {
-            if all[..place].iter().all(|other| !other.cuts_alike(runs)) {
-                let cuts = all.iter().filter(|other| other.cuts_alike(runs));
-                let cuts = cuts.map(|cut| cut.place).collect();
-                lines.push(LineView::new(plan, runs, cuts));
-            }
+        let (mut firsts, mut finds): (Vec<&Runs<'_>>, Vec<Find>) = (Vec::new(), Vec::new());
+        for (cut, runs) in all.iter().enumerate() {
+            let known = firsts.iter().position(|first| first.cuts_alike(runs));
+            let line = known.unwrap_or_else(|| {
+                firsts.push(runs);
+                firsts.len() - 1
+            });
+            finds.push(Find { line, cut });
         }
+        let lines: Vec<LineView> = firsts
+            .into_iter()
+            .map(|runs| LineView::new(plan, runs))
+            .collect();
         let printer =
             ScalarPrinter::new(&plan.exprs, &plan.names).with_ends(&plan.ends, Kept::Nothing);
         let functions = |ids: Vec<(ExprId, String)>| {
@@ -97,21 +109,26 @@ impl EndsView {
             has_bytes: all.iter().any(|runs| runs.dtype.bytes() == 1),
             has_neighbours: lines.iter().any(|line| !line.is_apart),
             has_apart: lines.iter().any(|line| line.is_apart),
-            group: if group > 1 { group } else { 0 },
+            has_groups: group > 1,
+            group,
             runs: all.iter().map(|runs| RunsView::new(plan, runs)).collect(),
             lines,
+            finds,
         }
     }
 
     /// All scalar code.
     pub(super) fn functions(&self) -> impl Iterator<Item = &ScalarFn> {
-        let of_lines = self.lines.iter().flat_map(|line| [&line.start, &line.length]);
+        let of_lines = self
+            .lines
+            .iter()
+            .flat_map(|line| [&line.start, &line.length]);
         self.of_rows.iter().chain(&self.of_keys).chain(of_lines)
     }
 }
 
 impl LineView {
-    fn new(plan: &Plan, runs: &Runs<'_>, cuts: Vec<usize>) -> LineView {
+    fn new(plan: &Plan, runs: &Runs<'_>) -> LineView {
         let printer = ScalarPrinter::new(&plan.exprs, &plan.names);
         let print = |(axis, id): (usize, &ExprId)| {
             if axis == runs.line.axis {
@@ -138,7 +155,6 @@ impl LineView {
             length: function(runs.length_text()),
             stride: format!("launch_.tiling.{tensor}Stride[{}]", runs.line.axis),
             tensor,
-            cuts,
         }
     }
 }

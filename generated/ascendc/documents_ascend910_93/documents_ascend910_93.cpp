@@ -2,9 +2,9 @@
  * \file documents_ascend910_93.cpp
  * \brief Attention variant `documents`, forward, bnsd layout.
  *
- * Written by fa-gen 0.1.0; edit captured.fa, not this file.
+ * Written by fa-gen 0.1.0; edit documents.fa, not this file.
  *
- * source captured.fa, sha256 0caabed143883828ba65e754b8c784a126665384b259937f81b8f20e65727870
+ * source documents.fa, sha256 3c9239ddf8ec99cc7f3eaba9364bdfd92f33cfbf8db8e93c31670f40df657924
  * target ascend910_93: one cube core (AIC) and 2 vector cores (AIV) work on a tile
  *
  * score = score

@@ -1,7 +1,7 @@
 /*!
  * \file documents_launch.h
  * \brief Host side of `documents`: workspace, arguments and launch through AscendCL. Written by fa-gen 0.1.0;
- *        edit captured.fa, not this file.
+ *        edit documents.fa, not this file.
  *
  * Load documents_ascend910_93.cpp's binary with aclrtBinaryLoadFromFile, find `fa_documents_forward` in it with
  * aclrtBinaryGetFunction, fill Pointers and Tiling, and call Launch. Nothing here waits for the stream.
@@ -44,7 +44,8 @@ inline uint32_t Blocks(const Tiling& tiling, int64_t cubeCores)
 // Least and greatest elements of runs and pieces of so many lines of a tensor, an int32 each.
 inline uint64_t EndBytes(int64_t lines, int64_t length, int64_t run, int64_t piece)
 {
-    return static_cast<uint64_t>(lines * 2 * ((length + run - 1) / run + (length + piece - 1) / piece)) * sizeof(int32_t);
+    const int64_t ends = (length + run - 1) / run + (length + piece - 1) / piece;
+    return static_cast<uint64_t>(lines * 2 * ends) * sizeof(int32_t);
 }
 
 inline uint64_t WorkspaceBytes(const Tiling& tiling, uint32_t blocks)

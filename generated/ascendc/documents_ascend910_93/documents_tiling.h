@@ -2,7 +2,7 @@
  * \file documents_tiling.h
  * \brief Sizes, strides and scalars of a launch of `documents`.
  *
- * Written by fa-gen 0.1.0; edit captured.fa, not this file.
+ * Written by fa-gen 0.1.0; edit documents.fa, not this file.
  * Passed by value as the last argument of the kernel; host and device read the same bytes.
  */
 

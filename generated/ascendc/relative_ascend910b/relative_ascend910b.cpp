@@ -4,7 +4,7 @@
  *
  * Written by fa-gen 0.1.0; edit captured.fa, not this file.
  *
- * source captured.fa, sha256 0caabed143883828ba65e754b8c784a126665384b259937f81b8f20e65727870
+ * source captured.fa, sha256 4984e749ab984a6bb39a83a1ab9b125bedcf9da2c892139faf9cfa9f66370dae
  * target ascend910b: one cube core (AIC) and 2 vector cores (AIV) work on a tile
  *
  * score = score + table[h, min(max(q_pos - kv_pos, -64), 64) + 64]
