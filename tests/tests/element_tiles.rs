@@ -1,17 +1,19 @@
 //! Tiles that elements of captured tensors show to be empty or full: right results on every backend, and the work
 //! that they save on (emulated) Ascend.
 
+use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::LazyLock;
 
 use fa_codegen::ascend::LaunchShape;
 use fa_dsl::variant::Dtype;
-use fa_emulator::experiment::{self, Experiment};
+use fa_emulator::experiment::{self, Experiment, Fault};
+use fa_emulator::report::{self, Severity};
 use fa_emulator::timeline::{self, Detail, Timeline};
 use fa_runtime::verify::{Case, compare, shapes};
 use fa_runtime::{Arguments, Error, Kernel, Tensor};
 use fa_tests::harness::{Backends, Rows, close, compile, compile_for};
-use fa_tests::{plan, root, target, variants};
+use fa_tests::{plan, provenance, root, target, variants};
 
 /// Tiles of 16 x 16, so that every launch has tiles of all kinds; `long` has those of the planner.
 const MASKS: [(&str, &str); 9] = [
@@ -275,4 +277,58 @@ fn launchers_know_the_workspace() {
     assert!(compiler.status().expect("a C++ compiler").success());
     let output = Command::new(&binary).output().expect("a program");
     assert_eq!(String::from_utf8_lossy(&output.stdout), wanted);
+}
+
+/// Every flag and barrier that the search for ends adds, taken away in turn: the checks of order speak. Two heads are two
+/// blocks; six pieces are dealt to four vector cores.
+#[test]
+fn every_new_flag_orders_something() {
+    let backends = Backends::named(&ALL, "long");
+    let plan = plan(&backends.variant, &target("ascend910b"));
+    let kernel = &fa_codegen::render(&plan, &provenance(root(), ""))[0].text;
+    let kv_len = 17_000;
+    let ids: Vec<i32> = (0..kv_len as i32).map(|row| row / 1000).collect();
+    let ids = ints(&[1, kv_len], &ids);
+    let dtype = backends.variant.precision.qkv;
+    let q = Tensor::zeros(dtype, &[1, 2, 20, 16]);
+    let k = Tensor::zeros(dtype, &[1, 2, kv_len, 16]);
+    let v = Tensor::zeros(dtype, &[1, 2, kv_len, 1]);
+    let mut arguments = Arguments::new(q.view(), k.view(), v.view());
+    arguments.captured.push(("ids".to_owned(), ids.view()));
+    let finds = |faults: Vec<Fault>| {
+        let experiment = Experiment {
+            faults,
+            observe: true,
+            ..Experiment::default()
+        };
+        report::take_findings();
+        let launch = || backends.kernels[2].run(&arguments).map(drop);
+        let (outcome, observed) = experiment::run(experiment, launch);
+        let mut found = report::take_findings();
+        found.retain(|finding| finding.severity == Severity::Error);
+        (outcome.is_err() || !found.is_empty(), observed)
+    };
+    let (wrong, observed) = finds(Vec::new());
+    assert!(!wrong, "the kernel as it is");
+    let lines: Vec<&str> = kernel.lines().collect();
+    let place = |text: &str| lines.iter().position(|line| line.starts_with(text));
+    let first = place("class EndFinder").expect("the class") as u32;
+    let last = place("// First key row that").expect("what follows") as u32;
+    let flags = observed.flags.iter().map(|(set, _)| *set);
+    let sets = flags.chain(observed.cross_sets.iter().copied());
+    let lost = sets.map(|set| (set, Fault::LostFlag { set, wait: None }));
+    let barriers = observed.barriers.iter();
+    let barriers = barriers.map(|line| (*line, Fault::LostBarrier { line: *line }));
+    let sites = lost
+        .chain(barriers)
+        .filter(|(line, _)| (first..last).contains(line));
+    let sites: BTreeMap<u32, Fault> = sites.collect();
+    for (line, fault) in &sites {
+        let text = lines[*line as usize - 1].trim();
+        assert!(
+            finds(vec![fault.clone()]).0,
+            "line {line} is not needed: {text}"
+        );
+    }
+    assert_eq!(sites.len(), 10, "{sites:?}");
 }

@@ -530,6 +530,7 @@ private:
         }
         if (stride == 0) {
             AscendC::Duplicate(Elements(), static_cast<int32_t>(src.GetValue(first)), count);
+            AscendC::PipeBarrier<PIPE_V>();
             return;
         }
         BeginLoad();
@@ -562,7 +563,6 @@ private:
         while (lanes < piece.span * elementLanes) {
             lanes *= 2;
         }
-        AscendC::PipeBarrier<PIPE_V>();
         Fill(piece.count * elementLanes, lanes, End::kNothing);
         Halve<End>(RunEnds(), Elements(), lanes, lanes / kRunLanes);
         Halve<End>(PieceEnds(), RunEnds(), lanes / kRunLanes, 1);
