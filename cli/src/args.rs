@@ -1,9 +1,12 @@
 //! What may stand on the command line.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fa_runtime::Effort;
+
+use crate::report::ShapeChoice;
 
 /// Attention kernels from `.fa` files.
 #[derive(Debug, Parser)]
@@ -36,6 +39,8 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Put files into canonical form
     Fmt(FmtArgs),
+    /// Write one page about a file's kernels: memory, pipeline, what binds, numerics
+    Report(ReportArgs),
     /// Run a variant on .npy tensors
     Run(Box<RunArgs>),
     /// Compare every backend with the f64 reference
@@ -155,13 +160,80 @@ pub(crate) struct ExplainArgs {
     #[arg(long, value_name = "VARIANT")]
     pub(crate) name: Option<String>,
 
-    /// Query rows, for the picture of the mask's tiles
+    /// Query rows, for the picture of the mask's tiles and the timeline
     #[arg(long, value_name = "N", requires = "kv_len")]
     pub(crate) q_len: Option<u32>,
 
-    /// Key rows, for the picture of the mask's tiles
+    /// Key rows, for the picture of the mask's tiles and the timeline
     #[arg(long, value_name = "M", requires = "q_len")]
     pub(crate) kv_len: Option<u32>,
+
+    /// Launch on the emulator, without data: pipeline of the steady state, utilisation, what binds
+    #[arg(long)]
+    pub(crate) timeline: bool,
+
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+}
+
+/// Sizes of a launch; what a file fixes must agree.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct ShapeArgs {
+    /// Sequences
+    #[arg(long, value_name = "N")]
+    pub(crate) batch: Option<NonZeroU32>,
+
+    /// Query heads
+    #[arg(long, value_name = "N")]
+    pub(crate) heads: Option<NonZeroU32>,
+
+    /// Key/value heads
+    #[arg(long, value_name = "N")]
+    pub(crate) kv_heads: Option<NonZeroU32>,
+
+    /// Query rows
+    #[arg(long, value_name = "N")]
+    pub(crate) q_len: Option<NonZeroU32>,
+
+    /// Key rows
+    #[arg(long, value_name = "M")]
+    pub(crate) kv_len: Option<NonZeroU32>,
+}
+
+impl ShapeArgs {
+    /// The sizes that were given.
+    pub(crate) fn choice(&self) -> ShapeChoice {
+        let number = |given: Option<NonZeroU32>| given.map(NonZeroU32::get);
+        ShapeChoice {
+            batch: number(self.batch),
+            heads: number(self.heads),
+            kv_heads: number(self.kv_heads),
+            q_len: number(self.q_len),
+            kv_len: number(self.kv_len),
+        }
+    }
+}
+
+/// `fa-gen report`.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// The file
+    pub(crate) file: PathBuf,
+
+    /// The page
+    #[arg(short, long, value_name = "HTML", default_value = "report.html")]
+    pub(crate) output: PathBuf,
+
+    /// A known chip, `cpu`, or the path of a target file; repeatable
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) target: Vec<String>,
+
+    /// Only this variant
+    #[arg(long, value_name = "VARIANT")]
+    pub(crate) name: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) shape: ShapeArgs,
 
     #[command(flatten)]
     pub(crate) source: SourceArgs,

@@ -6,6 +6,7 @@ mod commands;
 mod diagnostics;
 mod emitted;
 mod front;
+mod report;
 mod session;
 mod table;
 mod targets;
@@ -64,6 +65,7 @@ fn run(cli: &Cli, session: &mut Session) -> anyhow::Result<Outcome> {
         Some(Command::Check(args)) => commands::check::run(args, session),
         Some(Command::Explain(args)) => commands::explain::run(args, session),
         Some(Command::Fmt(args)) => commands::fmt::run(args, session),
+        Some(Command::Report(args)) => commands::report::run(args, session),
         Some(Command::Run(args)) => commands::run::run(args, session),
         Some(Command::Verify(args)) => commands::verify::run(args, session),
         Some(Command::Targets(args)) => commands::targets::run(args, session),

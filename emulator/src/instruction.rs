@@ -6,7 +6,7 @@ use crate::device::StoreSite;
 use crate::local::Mem;
 use crate::order::Stamp;
 use crate::plan::{copy, cube, fixpipe, gather, load, reduce, select, sort, vector};
-use crate::time::Moment;
+use crate::time::{Moment, Touch};
 
 /// An execution pipe of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -115,6 +115,17 @@ pub(crate) struct Footprint {
     pub(crate) start: usize,
     pub(crate) end: usize,
     pub(crate) write: bool,
+}
+
+impl From<Footprint> for Touch {
+    fn from(print: Footprint) -> Touch {
+        Touch {
+            memory: print.mem.name(),
+            start: print.start,
+            end: print.end,
+            write: print.write,
+        }
+    }
 }
 
 /// One binary token between two pipes.

@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 use crate::core_model::CORE_PIPES;
 use crate::experiment::Experiment;
 use crate::instruction::Pipe;
-use crate::time::{Moment, SHARE_NAMES, STALLS, Span, Stall, Timer};
+use crate::time::{Moment, SHARE_NAMES, STALLS, Stall, Timer};
 
-pub use crate::time::Detail;
+pub use crate::time::{Detail, Span, Touch, Traffic};
 
 /// One pipe of one core.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct CoreUse {
 }
 
 /// Times of a launch.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Timeline {
     /// The chip's clock.
     pub clock_mhz: u32,
@@ -48,6 +48,8 @@ pub struct Timeline {
     pub cores: Vec<CoreUse>,
     /// What the longest chain of causes consists of: share and cycles, the largest first.
     pub critical_path: Vec<(&'static str, u64)>,
+    /// What went through L2.
+    pub traffic: Traffic,
 }
 
 impl Timeline {
@@ -138,6 +140,7 @@ impl Timeline {
         launch_cycles: u64,
         last: Moment,
         cores: Vec<CoreUse>,
+        traffic: Traffic,
     ) -> Timeline {
         let mut critical_path: Vec<(&'static str, u64)> = SHARE_NAMES
             .into_iter()
@@ -151,11 +154,17 @@ impl Timeline {
             cycles: last.at,
             cores,
             critical_path,
+            traffic,
         }
     }
 }
 
 impl CoreUse {
+    /// Every instruction with its time, pipe by pipe in order; none unless spans were asked for.
+    pub fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+
     pub(crate) fn of(name: String, end: u64, timer: Timer) -> CoreUse {
         let pipe = |index: usize| {
             let stalls = (0..STALLS)

@@ -48,7 +48,16 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "fa-targets",
         ],
     ),
-    ("cli", &["fa-codegen", "fa-dsl", "fa-runtime", "fa-targets"]),
+    (
+        "cli",
+        &[
+            "fa-codegen",
+            "fa-dsl",
+            "fa-emulator",
+            "fa-runtime",
+            "fa-targets",
+        ],
+    ),
     ("generated", &[]),
     (
         "tests",

@@ -4,11 +4,13 @@ use std::path::Path;
 
 use fa_codegen::budget::Budget;
 use fa_dsl::codes;
+use fa_runtime::Error;
 use serde_json::{Value, json};
 
 use super::mask::{self, MaskTiles};
 use crate::args::ExplainArgs;
-use crate::front;
+use crate::front::{self, Loaded};
+use crate::report::{ShapeChoice, Study, timeline_text};
 use crate::session::{Outcome, Session, Usage};
 use crate::table::{Table, kib};
 use crate::targets::{self, Job};
@@ -39,10 +41,48 @@ pub(crate) fn run(args: &ExplainArgs, session: &mut Session) -> anyhow::Result<O
             .q_len
             .zip(args.kv_len)
             .map(|(q_len, kv_len)| mask::classify(job.variant, job.plan.tile(), q_len, kv_len));
-        session.say(text(job, tiles.as_ref()))?;
+        let mut text = text(job, tiles.as_ref());
+        if args.timeline {
+            text.push_str(&timeline(job, args, &loaded, session)?);
+        }
+        session.say(text)?;
         plans.push(object(job, tiles.as_ref())?);
     }
     Ok(session.finish(json!({ "plans": plans }))?)
+}
+
+/// What a launch on the emulator says about time; where a launch is refused, that is reported.
+fn timeline(
+    job: &Job<'_>,
+    args: &ExplainArgs,
+    loaded: &Loaded,
+    session: &mut Session,
+) -> anyhow::Result<String> {
+    let Some(chip) = &job.target.chip else {
+        return Ok("\nno timeline: there is no model of a CPU's pipes\n".to_owned());
+    };
+    let chosen = ShapeChoice {
+        q_len: args.q_len,
+        kv_len: args.kv_len,
+        ..ShapeChoice::default()
+    };
+    let progress = session.progress(job.variant.name.value.clone());
+    let at = (job.variant, &job.target, &job.plan);
+    let traced = Study::trace(at, chosen.shape(job.variant, &job.target), |doing| {
+        progress.set_message(doing.to_owned());
+    });
+    progress.finish_and_clear();
+    match traced {
+        Ok(Some(times)) => Ok(timeline_text(&job.plan, &times, chip.cube_cores)),
+        Ok(None) => Ok(
+            "\nno timeline: it comes from the emulator, and a toolkit is installed\n".to_owned(),
+        ),
+        Err(Error::Launch(faults)) => {
+            session.report(&loaded.sources, faults)?;
+            Ok(String::new())
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn looks_like_code(subject: &str) -> bool {

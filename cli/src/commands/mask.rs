@@ -27,6 +27,12 @@ pub(crate) struct MaskTiles {
     pub(crate) picture: Vec<String>,
     /// Why the real numbers may be better, where they depend on the launch.
     pub(crate) remark: Option<String>,
+    /// Pairs in full tiles.
+    #[serde(skip)]
+    pub(crate) full_pairs: u64,
+    /// First and last query row, first and last key row of each partial tile.
+    #[serde(skip)]
+    pub(crate) cut: Vec<[(i32, i32); 2]>,
 }
 
 /// One tile's bounds, and the launch around it.
@@ -94,6 +100,8 @@ pub(crate) fn classify(variant: &Variant, tile: Tile, q_len: u32, kv_len: u32) -
         empty: 0,
         picture: Vec::new(),
         remark: remark(variant, !exprs.tensors_read(&roots).is_empty()),
+        full_pairs: 0,
+        cut: Vec::new(),
     };
     let drawn = q_len.div_ceil(tile.block_q) as usize <= PICTURE_TILES
         && kv_len.div_ceil(tile.block_kv) as usize <= PICTURE_TILES;
@@ -109,6 +117,11 @@ pub(crate) fn classify(variant: &Variant, tile: Tile, q_len: u32, kv_len: u32) -
                 kv,
             };
             let kind = kind_of(&programs, &inputs, &mut slots);
+            match kind {
+                TileKind::Full => found.full_pairs += rows(q) * rows(kv),
+                TileKind::Partial => found.cut.push([q, kv]),
+                TileKind::Empty => {}
+            }
             line.push(match kind {
                 TileKind::Full => '#',
                 TileKind::Partial => '+',
@@ -145,6 +158,11 @@ fn kind_of(
     } else {
         TileKind::Partial
     }
+}
+
+/// Rows from the first to the last.
+pub(crate) fn rows((first, last): (i32, i32)) -> u64 {
+    u64::try_from(last - first + 1).unwrap_or(0)
 }
 
 /// First and last row of each block.

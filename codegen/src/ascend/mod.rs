@@ -20,7 +20,7 @@ use fa_dsl::tiles::{self, Extremes, TileAnalysis};
 use fa_dsl::variant::Variant;
 use fa_targets::Target;
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Buffer};
 use crate::{GeneratedFile, LengthLimits, Planned, Provenance, Tile};
 
 pub(crate) use choose::kib;
@@ -258,6 +258,55 @@ impl Plan {
             probabilities: ring(at.block_kv, self.facts.qkv_bytes),
             partial: ring(self.facts.value_dim_pad, 4),
         }
+    }
+
+    /// The rings of one cube core's workspace in global memory, in address order.
+    pub fn workspace(&self) -> Vec<Buffer> {
+        let (at, bytes) = (&self.arrangement, self.core_workspace());
+        let fp32 = ("fp32", 4);
+        let probabilities = (self.variant.precision.qkv.name(), self.facts.qkv_bytes);
+        let rings = [
+            (
+                "s_ring",
+                at.block_kv,
+                fp32,
+                bytes.scores,
+                "scores, cube to vector",
+            ),
+            (
+                "p_ring",
+                at.block_kv,
+                probabilities,
+                bytes.probabilities,
+                "probabilities, vector to cube",
+            ),
+            (
+                "o_ring",
+                self.facts.value_dim_pad,
+                fp32,
+                bytes.partial,
+                "partial outputs, cube to vector",
+            ),
+        ];
+        let mut next = 0;
+        rings
+            .into_iter()
+            .map(|(name, cols, (dtype, elem_bytes), ring_bytes, role)| {
+                let offset_bytes = next;
+                next += ring_bytes;
+                Buffer {
+                    name: name.to_owned(),
+                    copies: at.stages,
+                    rows: at.block_q,
+                    cols,
+                    dtype: dtype.to_owned(),
+                    elem_bytes,
+                    offset_bytes,
+                    copy_bytes: ring_bytes / u64::from(at.stages),
+                    role: role.to_owned(),
+                }
+            })
+            .collect()
     }
 
     /// The schedule in words.

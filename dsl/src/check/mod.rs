@@ -67,6 +67,17 @@ impl Checked {
     }
 }
 
+/// What is found in a variant of the classic mistakes that need no target (FA102, FA103, FA104), also where the file
+/// silences them.
+pub fn classic_mistakes(variant: &Variant) -> Vec<Diagnostic> {
+    warnings::classic(variant)
+}
+
+/// Least and greatest score that a variant's expressions allow; infinite where nothing is known.
+pub fn score_range(variant: &Variant) -> (f64, f64) {
+    warnings::score_range(variant)
+}
+
 /// Parses and checks a file.
 pub fn check(sources: &SourceMap, file: FileId, defines: &[Define]) -> Checked {
     let (tree, faults) = parse::parse(sources, file);

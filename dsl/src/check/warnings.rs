@@ -46,6 +46,21 @@ pub(super) fn of_variant(
     }
 }
 
+/// What is found of FA102, FA103 and FA104, silenced or not.
+pub(super) fn classic(variant: &Variant) -> Vec<Diagnostic> {
+    let found = [
+        fp16_softmax(variant),
+        batch_without_lengths(variant),
+        fp16_training(variant),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+/// Least and greatest score that the file's expressions allow; infinite where nothing is known.
+pub(super) fn score_range(variant: &Variant) -> FloatRange {
+    float_ranges(variant)[variant.score.index()]
+}
+
 fn precision_place(variant: &Variant) -> Span {
     variant.precision_span.unwrap_or(variant.name.span)
 }

@@ -1,6 +1,6 @@
 //! The time of a launch: when its cores start, and what they add up to.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::launch::schedule::can_run;
 use crate::launch::{Launch, Shared, State};
@@ -95,6 +95,14 @@ impl Shared {
             last = last.max(end);
             cores.push(used);
         }
-        Some(Timeline::of(clock.clock_mhz, clock.start.at, last, cores))
+        let device = clock.device.lock().unwrap_or_else(PoisonError::into_inner);
+        let traffic = device.traffic;
+        Some(Timeline::of(
+            clock.clock_mhz,
+            clock.start.at,
+            last,
+            cores,
+            traffic,
+        ))
     }
 }

@@ -11,6 +11,8 @@ mod moment;
 mod shared;
 mod timer;
 
+use crate::instruction::Pipe;
+
 pub(crate) use cost::{Table, issue};
 pub(crate) use moment::{Moment, SHARE_NAMES, Share};
 pub(crate) use shared::Shared;
@@ -25,12 +27,51 @@ pub enum Detail {
     Spans,
 }
 
-/// One instruction on its pipe, cycles.
+/// One instruction on its pipe, cycles since the launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Span {
+pub struct Span {
     pub(crate) pipe: usize,
-    pub(crate) start: u64,
-    pub(crate) end: u64,
-    pub(crate) call: String,
-    pub(crate) line: u32,
+    /// When it started.
+    pub start: u64,
+    /// When its pipe was free again.
+    pub end: u64,
+    /// The call, such as `DataCopy`.
+    pub call: String,
+    /// Its line in the kernel's source.
+    pub line: u32,
+    pub(crate) touched: [Option<Touch>; 4],
+}
+
+impl Span {
+    /// The pipe, such as `V`.
+    pub fn pipe(&self) -> &'static str {
+        Pipe::ALL[self.pipe].name()
+    }
+
+    /// What it read and wrote.
+    pub fn touched(&self) -> impl Iterator<Item = &Touch> {
+        self.touched.iter().flatten()
+    }
+}
+
+/// Bytes that an instruction read or wrote, as a range around them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Touch {
+    /// The memory, such as `UB` or `GM`.
+    pub memory: &'static str,
+    /// First byte; of global memory the device's address.
+    pub start: usize,
+    /// One past the last byte.
+    pub end: usize,
+    /// Written, else read.
+    pub write: bool,
+}
+
+/// What went between the cores and global memory in a launch, bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Traffic {
+    /// Between the cores and L2, both ways.
+    pub l2_bytes: f64,
+    /// Between L2 and the memory behind it.
+    pub hbm_bytes: f64,
 }

@@ -5,6 +5,8 @@ use std::num::NonZeroU64;
 
 use fa_targets::{Chip, Timing};
 
+use crate::time::Traffic;
+
 /// Granularity at which the cache remembers what it holds, bytes.
 const PAGE_BYTES: usize = 512;
 /// Pages that are looked up together: a megabyte of addresses.
@@ -62,6 +64,7 @@ pub(crate) struct Shared {
     capacity: u64,
     /// What has not been used yet counts as held, up to the capacity.
     warm: bool,
+    pub(crate) traffic: Traffic,
 }
 
 /// One transfer between a core and global memory.
@@ -101,6 +104,7 @@ impl Shared {
             brought_in: 0,
             capacity: chip.l2_bytes,
             warm,
+            traffic: Traffic::default(),
         }
     }
 
@@ -108,11 +112,13 @@ impl Shared {
     pub(crate) fn book(&mut self, from: u64, transfer: &Transfer) -> Booked {
         let bytes = transfer.bytes() as f64;
         let missing = self.touch(transfer);
+        self.traffic.l2_bytes += bytes;
         let (hit_rate, miss_rate) = (transfer.hit_rate, transfer.miss_rate);
         if transfer.write {
             // Stores end in L2; once it is full they push out what then goes to memory.
             let mut end = self.l2.book(from, bytes, hit_rate);
             if missing > 0.0 && self.brought_in > self.capacity {
+                self.traffic.hbm_bytes += bytes * missing;
                 end = end.max(self.hbm.book(from, bytes * missing, hit_rate));
             }
             return Booked { end, hit: true };
@@ -120,6 +126,7 @@ impl Shared {
         let rate = 1.0 / ((1.0 - missing) / hit_rate + missing / miss_rate);
         let mut end = self.l2.book(from, bytes, rate);
         if missing > 0.0 {
+            self.traffic.hbm_bytes += bytes * missing;
             end = end.max(self.hbm.book(from, bytes * missing, rate));
         }
         Booked {

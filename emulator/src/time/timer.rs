@@ -8,7 +8,7 @@ use crate::instruction::{Instruction, Pipe};
 use crate::time::cost::{self, Table};
 use crate::time::moment::{Moment, Share};
 use crate::time::shared::Shared;
-use crate::time::{Detail, Span};
+use crate::time::{Detail, Span, Touch};
 
 /// Why a pipe stood still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,6 +204,7 @@ impl Timer {
                 end: end.at,
                 call: instruction.loc.call(),
                 line: instruction.loc.line(),
+                touched: instruction.footprints.map(|print| print.map(Touch::from)),
             });
         }
     }

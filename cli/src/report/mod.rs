@@ -1,0 +1,25 @@
+//! `fa-gen report`: what is known about a kernel, as one page. Each module makes one picture out of the plan, of launches
+//! on the emulator, or of results; `page` holds them as plain structs and prints them.
+
+mod advice;
+mod checks;
+mod lengths;
+mod memory;
+mod numerics;
+mod page;
+mod pairs;
+mod pipeline;
+mod roofline;
+mod shapes;
+mod sides;
+mod study;
+mod text;
+mod tiles;
+mod timing;
+mod trace;
+mod whatif;
+mod words;
+
+pub(crate) use page::{Page, Section, render};
+pub(crate) use study::{ShapeChoice, Study};
+pub(crate) use words::timeline_text;

@@ -1,0 +1,590 @@
+//! Everything that is found out about one variant on one target, and the section of the page that shows it.
+
+use fa_codegen::{Plan, Planned};
+use fa_dsl::diagnostic::Diagnostic;
+use fa_dsl::variant::Variant;
+use fa_emulator::timeline::{Detail, Timeline};
+use fa_runtime::verify::{Row, Shape};
+use fa_runtime::{Effort, Error, Kernel, Runtime};
+use fa_targets::{Target, TargetKind};
+
+use super::advice::Findings;
+use super::lengths::{Analytic, Point, Unfused};
+use super::page::{Absent, Fact, Figure, Prose, Section};
+use super::pairs::Pairs;
+use super::roofline::{Roofs, Work};
+use super::timing::Waves;
+use super::trace::{PipeShare, Steady};
+use super::whatif::{Alternative, Sensitivity};
+use super::{
+    checks, lengths, memory, numerics, pairs, pipeline, roofline, text, tiles, timing, trace,
+    whatif,
+};
+use crate::commands::mask::{self, MaskTiles};
+use crate::table::kib;
+
+/// Pairs of all heads of a launch whose every instruction is kept.
+const TRACED_PAIRS: usize = 1 << 28;
+/// Pairs of all heads of a launch that is repeated for every question.
+const ASKED_PAIRS: usize = 1 << 25;
+/// Pairs of all heads of the launch that confirms an answer.
+const CONFIRMED_PAIRS: usize = 1 << 28;
+
+/// Query heads where neither command line nor file says so and the target has no cores to count; and rows.
+const DEFAULT_HEADS: usize = 8;
+const DEFAULT_LEN: u32 = 2048;
+
+/// Sizes as far as the command line gives them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ShapeChoice {
+    /// Sequences.
+    pub(crate) batch: Option<u32>,
+    /// Query heads.
+    pub(crate) heads: Option<u32>,
+    /// Key/value heads.
+    pub(crate) kv_heads: Option<u32>,
+    /// Query rows.
+    pub(crate) q_len: Option<u32>,
+    /// Key rows.
+    pub(crate) kv_len: Option<u32>,
+}
+
+impl ShapeChoice {
+    /// The shape for a variant: what was chosen, then what the file fixes, then a head for each cube core.
+    pub(crate) fn shape(&self, variant: &Variant, target: &Target) -> Shape {
+        let number = |value: Option<u32>| value.map(|value| value as usize);
+        let fixed_kv = number(self.kv_heads.or(variant.kv_heads));
+        let group = fixed_kv.unwrap_or(1).max(1);
+        let cores = target.chip.as_ref().map(|chip| chip.cube_cores as usize);
+        let default_heads = cores.unwrap_or(DEFAULT_HEADS);
+        let heads =
+            number(self.heads.or(variant.heads)).unwrap_or(default_heads.next_multiple_of(group));
+        let q_len = self.q_len.or(self.kv_len).unwrap_or(DEFAULT_LEN) as usize;
+        Shape {
+            batch: number(self.batch).unwrap_or(1),
+            heads,
+            kv_heads: fixed_kv.unwrap_or(heads),
+            q_len,
+            kv_len: number(self.kv_len).unwrap_or(q_len),
+        }
+    }
+}
+
+/// What launches say about time.
+pub(crate) struct Times {
+    /// A launch with every instruction.
+    pub(crate) timeline: Timeline,
+    /// Its sizes.
+    pub(crate) traced: Shape,
+    /// Its steady state, if it has one.
+    pub(crate) steady: Option<Steady>,
+    cube: Vec<PipeShare>,
+    vector: Vec<PipeShare>,
+    micros: f64,
+    launch_cycles: u64,
+    cycles: u64,
+    work: Option<(Roofs, Work)>,
+    sensitivities: Vec<Sensitivity>,
+    alternatives: Vec<Alternative>,
+    asked: Shape,
+    points: Vec<Point>,
+}
+
+/// One variant on one target.
+pub(crate) struct Study<'v> {
+    variant: &'v Variant,
+    target: &'v Target,
+    plan: &'v Plan,
+    warnings: Vec<Diagnostic>,
+    shape: Shape,
+    tiles: MaskTiles,
+    pairs: Pairs,
+    times: Option<Times>,
+    rows: Vec<Row>,
+}
+
+impl<'v> Study<'v> {
+    /// Finds everything out; `doing` is told what goes on.
+    ///
+    /// # Errors
+    /// A kernel does not compile, or a launch is refused or fails.
+    pub(crate) fn new(
+        (variant, target, plan): (&'v Variant, &'v Target, &'v Plan),
+        shape: Shape,
+        mut doing: impl FnMut(&str),
+    ) -> Result<Study<'v>, Error> {
+        let tiles = mask::classify(
+            variant,
+            plan.tile(),
+            shape.q_len as u32,
+            shape.kv_len as u32,
+        );
+        let pairs = pairs::count(variant, &tiles);
+        let warnings = match fa_codegen::plan(variant, target) {
+            Ok(Planned { warnings, .. }) => warnings,
+            Err(_) => Vec::new(),
+        };
+        let runtime = Runtime::from_env()?;
+        doing("compiling");
+        let kernel = runtime.compile(variant, target)?;
+        doing("comparing with the reference");
+        let rows = numerics::rows(variant, &[&kernel])?;
+        let mut study = Study {
+            variant,
+            target,
+            plan,
+            warnings,
+            shape,
+            tiles,
+            pairs,
+            times: None,
+            rows,
+        };
+        if target.kind == TargetKind::SplitCore {
+            study.times = study.time(&runtime, &kernel, &mut doing)?;
+        }
+        Ok(study)
+    }
+
+    /// A traced launch alone, for the timeline of `explain`.
+    ///
+    /// # Errors
+    /// As [`Study::new`].
+    pub(crate) fn trace(
+        (variant, target, plan): (&'v Variant, &'v Target, &'v Plan),
+        shape: Shape,
+        mut doing: impl FnMut(&str),
+    ) -> Result<Option<Times>, Error> {
+        let runtime = Runtime::from_env()?;
+        doing("compiling");
+        let kernel = runtime.compile(variant, target)?;
+        let mut times = match traced(&kernel, plan, shape, &mut doing)? {
+            Some(times) => times,
+            None => return Ok(None),
+        };
+        doing("asking what binds");
+        let cores = target.chip.as_ref().map_or(1, |chip| chip.cube_cores);
+        times.asked = asked(shape, variant, plan.tile().block_q, cores);
+        times.sensitivities =
+            whatif::sensitivities(&runtime, &kernel, plan.tile(), target, times.asked)?;
+        Ok(Some(times))
+    }
+
+    fn time(
+        &self,
+        runtime: &Runtime,
+        kernel: &Kernel,
+        doing: &mut impl FnMut(&str),
+    ) -> Result<Option<Times>, Error> {
+        let Some(mut times) = traced(kernel, self.plan, self.shape, doing)? else {
+            return Ok(None);
+        };
+        let (variant, target, tile) = (self.variant, self.target, self.plan.tile());
+        if times.traced != self.shape {
+            doing("timing the whole shape");
+            if let Some(whole) = timing::time(kernel, self.shape, Detail::Totals)? {
+                times.micros = whole.micros();
+                (times.launch_cycles, times.cycles) = (whole.launch_cycles, whole.cycles);
+                times.work = self.work(&whole);
+            }
+        } else {
+            times.work = self.work(&times.timeline);
+        }
+        doing("asking what binds");
+        times.asked = asked(self.shape, variant, tile.block_q, self.cube_cores());
+        times.sensitivities = whatif::sensitivities(runtime, kernel, tile, target, times.asked)?;
+        doing("trying other tiles");
+        let quick = runtime.clone().for_effort(Effort::Compile);
+        let whole =
+            (pairs_of(&self.shape) <= CONFIRMED_PAIRS).then_some((self.shape, times.micros));
+        times.alternatives =
+            whatif::alternatives(&quick, kernel, (tile, target), times.asked, whole)?;
+        if let Some(roofs) = roofline::roofs(target, variant) {
+            doing("timing other lengths");
+            let unfused = Analytic {
+                variant,
+                target,
+                roofs,
+            };
+            let known = (self.shape, times.micros);
+            times.points = lengths::points(kernel, self.plan, target, known, &unfused)?;
+        }
+        Ok(Some(times))
+    }
+
+    fn work(&self, timeline: &Timeline) -> Option<(Roofs, Work)> {
+        let roofs = roofline::roofs(self.target, self.variant)?;
+        let flops = pairs::flops(self.variant, self.shape, self.pairs.attended);
+        Some((roofs, Work::of(self.variant, self.shape, flops, timeline)))
+    }
+
+    fn cube_cores(&self) -> u32 {
+        self.target.chip.as_ref().map_or(1, |chip| chip.cube_cores)
+    }
+
+    fn findings<'f>(&'f self, times: &'f Times) -> Findings<'f> {
+        Findings {
+            sensitivities: &times.sensitivities,
+            alternatives: &times.alternatives,
+            waves: Waves::of(self.shape, self.plan.tile().block_q, self.cube_cores()),
+            cube_cores: self.cube_cores(),
+            launch_share: times.launch_cycles as f64 / times.cycles.max(1) as f64,
+            shape: sizes(times.asked),
+        }
+    }
+
+    /// Its section of the page.
+    pub(crate) fn section(&self) -> Section {
+        let id = text::slug(&format!("{}-{}", self.variant.name.value, self.target.name));
+        let mut figures = vec![memory::figure(
+            &id,
+            self.plan,
+            self.times
+                .as_ref()
+                .and_then(|times| Some((&times.timeline, times.steady.as_ref()?))),
+        )];
+        if let Some(times) = &self.times {
+            figures.extend(self.time_figures(&id, times));
+        }
+        figures.push(tiles::figure(
+            &id,
+            self.plan.tile(),
+            &self.tiles,
+            &self.pairs,
+        ));
+        if let Some((roofs, work)) = self.times.as_ref().and_then(|times| times.work) {
+            figures.push(roofline::figure(&id, roofs, work));
+        }
+        figures.push(numerics::figure(&id, &self.rows));
+        figures.push(self.checks(&id));
+        if let Some(times) = &self.times
+            && !times.points.is_empty()
+            && let Some(roofs) = roofline::roofs(self.target, self.variant)
+        {
+            let unfused = Analytic {
+                variant: self.variant,
+                target: self.target,
+                roofs,
+            };
+            figures.push(lengths::figure(
+                &id,
+                self.shape,
+                &times.points,
+                &unfused as &dyn Unfused,
+            ));
+        }
+        Section {
+            id,
+            variant: self.variant.name.value.clone(),
+            target: self.target.name.clone(),
+            subtitle: self.subtitle(),
+            facts: self.facts(),
+            figures,
+            absent: self.absent(),
+        }
+    }
+
+    fn time_figures(&self, id: &str, times: &Times) -> Vec<Figure> {
+        let mut figures = Vec::new();
+        let mut steady = times
+            .steady
+            .as_ref()
+            .map(|steady| pipeline::steady_figure(id, self.plan, &times.timeline, steady));
+        let mut launch = pipeline::launch_figure(id, &times.timeline);
+        if times.traced != self.shape {
+            let note = format!("Shown is a launch of {}.", sizes(times.traced));
+            launch.notes.push(Prose::new(&note));
+            if let Some(figure) = &mut steady {
+                figure.notes.push(Prose::new(&note));
+            }
+        }
+        figures.extend(steady);
+        figures.push(launch);
+        figures.push(pipeline::utilisation_figure(
+            id,
+            &times.timeline,
+            &times.cube,
+            &times.vector,
+            times.steady.is_some(),
+        ));
+        figures.push(self.findings(times).figure(id));
+        figures
+    }
+
+    fn checks(&self, id: &str) -> Figure {
+        let idle = self.times.as_ref().map(|times| checks::Idle {
+            cube: &times.cube,
+            vector: &times.vector,
+        });
+        checks::figure(
+            id,
+            self.variant,
+            self.plan,
+            &self.target.name,
+            &self.warnings,
+            idle.as_ref(),
+        )
+    }
+
+    fn subtitle(&self) -> String {
+        let (tile, variant) = (self.plan.tile(), self.variant);
+        let precision = &variant.precision;
+        format!(
+            "{}, head_dim {}{} · {} in, {} softmax, {} sums · tile {} × {}{}",
+            sizes(self.shape),
+            variant.head_dim,
+            if variant.v_head_dim == variant.head_dim {
+                String::new()
+            } else {
+                format!("/{}", variant.v_head_dim)
+            },
+            precision.qkv.name(),
+            precision.softmax.name(),
+            precision.accumulate.name(),
+            tile.block_q,
+            tile.block_kv,
+            match self.plan {
+                Plan::Ascend(_) => format!(
+                    ", {}",
+                    text::count(u64::from(tile.stages), "stage", "stages")
+                ),
+                Plan::Cpu(_) => String::new(),
+            }
+        )
+    }
+
+    fn facts(&self) -> Vec<Fact> {
+        let mut facts = Vec::new();
+        if let Some(times) = &self.times {
+            let (value, unit) = text::time_parts(times.micros);
+            facts.push(Fact {
+                name: "Predicted time".to_owned(),
+                value,
+                unit: unit.to_owned(),
+                note: "modelled, emulated; L2 warm, launch included".to_owned(),
+            });
+            if let Some((roofs, work)) = times.work {
+                facts.push(Fact {
+                    name: "Of the cube's peak".to_owned(),
+                    value: format!("{:.1}", 100.0 * work.rate() / roofs.peak),
+                    unit: "%".to_owned(),
+                    note: format!(
+                        "{} of {} TFLOPS, attended pairs only",
+                        text::digits(work.rate() / 1e6),
+                        text::digits(roofs.peak / 1e6)
+                    ),
+                });
+            }
+            facts.extend(self.findings(times).fact());
+        }
+        let tightest = self.plan.budget().memories.iter().max_by(|a, b| {
+            let share = |m: &fa_codegen::budget::MemoryUse| {
+                m.used_bytes() as f64 / m.capacity_bytes.max(1) as f64
+            };
+            share(a).total_cmp(&share(b))
+        });
+        if let Some(memory) = tightest {
+            facts.push(Fact {
+                name: format!("Fullest memory: {}", memory.memory),
+                value: kib(memory.used_bytes()),
+                unit: "KiB".to_owned(),
+                note: format!("of {} KiB", kib(memory.capacity_bytes)),
+            });
+        }
+        if let Plan::Ascend(plan) = self.plan {
+            let waves = Waves::of(self.shape, plan.tile().block_q, self.cube_cores());
+            let bytes = plan.workspace_bytes(plan.blocks(waves.tasks, self.cube_cores()));
+            let size = text::bytes(bytes as f64);
+            let (size, unit) = size.split_once(' ').unwrap_or((&size, ""));
+            facts.push(Fact {
+                name: "Workspace".to_owned(),
+                value: size.to_owned(),
+                unit: unit.to_owned(),
+                note: format!(
+                    "{} bytes of all cores, whatever the lengths",
+                    text::grouped(bytes as i64)
+                ),
+            });
+        }
+        let worst = self.rows.iter().map(|row| row.out_error / row.out_allowed);
+        let worst = worst.filter(|share| !share.is_nan()).fold(0.0, f64::max);
+        facts.push(Fact {
+            name: "Largest error".to_owned(),
+            value: text::percent(worst).replace(" %", ""),
+            unit: "%".to_owned(),
+            note: "of the allowed error, against f64".to_owned(),
+        });
+        facts
+    }
+
+    fn absent(&self) -> Vec<Absent> {
+        if self.times.is_some() {
+            return Vec::new();
+        }
+        let reason = match self.target.kind {
+            TargetKind::Cpu => {
+                "does not apply: there is no model of a CPU's pipes; `fa-gen bench` measures it"
+            }
+            TargetKind::SplitCore if self.target.timing.is_none() => {
+                "does not apply: the target file has no `[timing]` table"
+            }
+            TargetKind::SplitCore => {
+                "does not apply: a toolkit is installed and times come from the emulator; unset ASCEND_HOME_PATH"
+            }
+        };
+        [
+            "Pipeline, steady state and whole launch",
+            "Utilisation and stalls",
+            "What binds, and what to change",
+            "Roofline",
+            "Time over sequence length",
+        ]
+        .into_iter()
+        .map(|title| Absent {
+            title: title.to_owned(),
+            reason: reason.to_owned(),
+        })
+        .collect()
+    }
+}
+
+/// A launch with every instruction, as large as its trace may be.
+fn traced(
+    kernel: &Kernel,
+    plan: &Plan,
+    shape: Shape,
+    doing: &mut impl FnMut(&str),
+) -> Result<Option<Times>, Error> {
+    doing("tracing a launch");
+    let traced = reduced(shape, TRACED_PAIRS);
+    let Some(timeline) = timing::time(kernel, traced, Detail::Spans)? else {
+        return Ok(None);
+    };
+    let steady = trace::steady(&timeline, plan.budget());
+    Ok(Some(Times {
+        steady,
+        cube: trace::shares(&timeline, true, steady.as_ref()),
+        vector: trace::shares(&timeline, false, steady.as_ref()),
+        micros: timeline.micros(),
+        launch_cycles: timeline.launch_cycles,
+        cycles: timeline.cycles,
+        timeline,
+        traced,
+        work: None,
+        sensitivities: Vec::new(),
+        alternatives: Vec::new(),
+        asked: traced,
+        points: Vec::new(),
+    }))
+}
+
+impl Times {
+    /// Pipes of the cube cores, and of the vector cores.
+    pub(crate) fn shares(&self) -> [&[PipeShare]; 2] {
+        [&self.cube, &self.vector]
+    }
+
+    /// What each thing twice as fast would save.
+    pub(crate) fn sensitivities(&self) -> &[Sensitivity] {
+        &self.sensitivities
+    }
+}
+
+/// A shape to ask questions of: fewer heads of the same length that fill whole waves of tasks, where the file leaves
+/// heads open; else a shorter one.
+fn asked(shape: Shape, variant: &Variant, block_q: u32, cores: u32) -> Shape {
+    if pairs_of(&shape) <= ASKED_PAIRS {
+        return shape;
+    }
+    let group = (shape.heads / shape.kv_heads.max(1)).max(1);
+    let open = variant.heads.is_none() && variant.kv_heads.is_none();
+    let fewer = |heads: usize| Shape {
+        batch: 1,
+        heads,
+        kv_heads: (heads / group).max(1),
+        ..shape
+    };
+    let whole = |shape: &Shape| Waves::of(*shape, block_q, cores).tasks % u64::from(cores) == 0;
+    let found = (1..=shape.heads)
+        .rev()
+        .filter(|heads| open && heads % group == 0)
+        .map(fewer)
+        .find(|shape| pairs_of(shape) <= ASKED_PAIRS && whole(shape));
+    found.unwrap_or_else(|| reduced(shape, ASKED_PAIRS))
+}
+
+/// Pairs of all heads of a launch.
+fn pairs_of(shape: &Shape) -> usize {
+    let heads = shape.batch.saturating_mul(shape.heads);
+    heads
+        .saturating_mul(shape.q_len)
+        .saturating_mul(shape.kv_len)
+}
+
+/// A shape of at most so many pairs: fewer sequences first, then shorter ones.
+fn reduced(mut shape: Shape, most: usize) -> Shape {
+    while pairs_of(&shape) > most {
+        if shape.batch > 1 {
+            shape.batch = shape.batch.div_ceil(2);
+        } else if shape.q_len > 1 && shape.q_len >= shape.kv_len.div_ceil(4) {
+            shape.q_len = shape.q_len.div_ceil(2);
+        } else if shape.kv_len > 1 {
+            shape.kv_len = shape.kv_len.div_ceil(2);
+        } else {
+            break;
+        }
+    }
+    shape
+}
+
+/// A shape in words.
+pub(crate) fn sizes(shape: Shape) -> String {
+    let heads = if shape.kv_heads == shape.heads {
+        shape.heads.to_string()
+    } else {
+        format!("{}/{}", shape.heads, shape.kv_heads)
+    };
+    format!(
+        "{} × {heads} heads, {} × {}",
+        shape.batch,
+        text::grouped(shape.q_len as i64),
+        text::grouped(shape.kv_len as i64)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_launches_are_shortened() {
+        let shape = Shape {
+            batch: 4,
+            heads: 24,
+            kv_heads: 24,
+            q_len: 2048,
+            kv_len: 2048,
+        };
+        let short = reduced(shape, ASKED_PAIRS);
+        assert_eq!(
+            (short.batch, short.heads, short.q_len, short.kv_len),
+            (1, 24, 512, 2048)
+        );
+        assert_eq!(reduced(short, ASKED_PAIRS), short);
+    }
+
+    #[test]
+    fn a_shape_takes_what_is_given() {
+        let at = fa_dsl::span::Span::new(fa_dsl::span::FileId(0), 0, 0);
+        let variant = Variant::with_defaults("a", 64, at);
+        let target = Target::built_in("ascend910b").expect("built in");
+        let chosen = ShapeChoice {
+            kv_heads: Some(5),
+            kv_len: Some(100),
+            ..ShapeChoice::default()
+        };
+        let shape = chosen.shape(&variant, &target);
+        assert_eq!((shape.heads, shape.kv_heads), (25, 5));
+        assert_eq!((shape.q_len, shape.kv_len), (100, 100));
+    }
+}
