@@ -205,5 +205,5 @@ fn idle_units(
 
 fn steady(shares: &[PipeShare], pipe: &str) -> String {
     let share = shares.iter().find(|share| share.pipe == pipe);
-    text::percent(share.map_or(0.0, |share| share.steady))
+    text::percent(share.map_or(0.0, |share| share.steady.unwrap_or(share.busy)))
 }

@@ -117,6 +117,8 @@ fn group(memory: &MemoryUse, traced: Option<Traced<'_>>, numbers: &mut TableView
             let lives = lives(memory, buffer, timeline, steady.shown);
             live = text::percent(share(&lives));
             lanes.push(lifetime(buffer, &lives, &live));
+        } else {
+            lanes.push(place(memory, buffer, BANDS[at % BANDS.len()]));
         }
         numbers.row(
             "",
@@ -191,6 +193,28 @@ fn addresses(memory: &MemoryUse) -> Lane {
     }
 }
 
+/// Where a buffer lies, where nothing is known of its lifetime.
+fn place(memory: &MemoryUse, buffer: &Buffer, band: &'static str) -> Lane {
+    let capacity = memory.capacity_bytes.max(1) as f64;
+    let mut outline = Outline::default();
+    let x = buffer.offset_bytes as f64 / capacity * WIDTH;
+    let width = buffer.bytes() as f64 / capacity * WIDTH;
+    outline.rect(band, (x, 0.0), (width.max(1.0), LANE));
+    Lane {
+        label: buffer.name.clone(),
+        detail: extent(buffer),
+        value: format!("{} KiB", kib(buffer.bytes())),
+        alternative: format!("{}, from byte {}", buffer.role, buffer.offset_bytes),
+        shapes: outline.shapes(),
+    }
+}
+
+/// Copies, rows, columns and type of a buffer.
+fn extent(buffer: &Buffer) -> String {
+    let (copies, rows, cols) = (buffer.copies, buffer.rows, buffer.cols);
+    format!("{copies} × {rows} × {cols} {}", buffer.dtype)
+}
+
 fn lifetime(buffer: &Buffer, lives: &[Vec<(f64, f64)>], live: &str) -> Lane {
     let mut outline = Outline::default();
     let strip = LANE / lives.len().max(1) as f64;
@@ -200,10 +224,9 @@ fn lifetime(buffer: &Buffer, lives: &[Vec<(f64, f64)>], live: &str) -> Lane {
             outline.rect("life", (start * WIDTH, copy as f64 * strip), size);
         }
     }
-    let (copies, rows, cols) = (buffer.copies, buffer.rows, buffer.cols);
     Lane {
         label: buffer.name.clone(),
-        detail: format!("{copies} × {rows} × {cols} {}", buffer.dtype),
+        detail: extent(buffer),
         value: format!("{} KiB", kib(buffer.bytes())),
         alternative: format!("{}, live {live} of the time", buffer.role),
         shapes: outline.shapes(),

@@ -329,7 +329,6 @@ pub(crate) fn utilisation_figure(
     timeline: &Timeline,
     cube: &[PipeShare],
     vector: &[PipeShare],
-    steady: bool,
 ) -> Figure {
     let mut numbers = TableView::new(
         "Utilisation by pipe; waits as shares of the launch",
@@ -362,11 +361,7 @@ pub(crate) fn utilisation_figure(
                         title.to_owned(),
                         share.pipe.to_owned(),
                         trace::pipe_role(share.pipe, is_cube).to_owned(),
-                        if steady {
-                            text::percent(share.steady)
-                        } else {
-                            "–".to_owned()
-                        },
+                        share.steady.map_or("–".to_owned(), text::percent),
                         text::percent(share.busy),
                         waits.join(", "),
                     ],

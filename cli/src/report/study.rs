@@ -305,7 +305,6 @@ impl<'v> Study<'v> {
             &times.timeline,
             &times.cube,
             &times.vector,
-            times.steady.is_some(),
         ));
         figures.push(self.findings(times).figure(id));
         figures
@@ -423,7 +422,7 @@ impl<'v> Study<'v> {
         }
         let reason = match self.target.kind {
             TargetKind::Cpu => {
-                "does not apply: there is no model of a CPU's pipes; `fa-gen bench` measures it"
+                "does not apply: the pipes of a CPU are not modelled, its time is measured by running it"
             }
             TargetKind::SplitCore if self.target.timing.is_none() => {
                 "does not apply: the target file has no `[timing]` table"

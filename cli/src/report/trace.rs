@@ -179,8 +179,8 @@ pub(crate) struct PipeShare {
     pub(crate) pipe: &'static str,
     /// At work over the launch.
     pub(crate) busy: f64,
-    /// At work in the steady state of the first core; the launch's where there is none.
-    pub(crate) steady: f64,
+    /// At work in the steady state of the first block; not known of the scalar unit, whose work has no spans.
+    pub(crate) steady: Option<f64>,
     /// What it waited for, the longest first.
     pub(crate) stalls: Vec<(String, f64)>,
 }
@@ -227,7 +227,7 @@ pub(crate) fn shares(timeline: &Timeline, cube: bool, steady: Option<&Steady>) -
             PipeShare {
                 pipe,
                 busy,
-                steady: steady.map_or(busy, in_steady),
+                steady: steady.filter(|_| pipe != "S").map(in_steady),
                 stalls,
             }
         })

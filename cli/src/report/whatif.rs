@@ -95,7 +95,7 @@ const UNITS: [Unit; 9] = [
         faster: |timing| double(&mut timing.ub_to_gm),
     },
     Unit {
-        name: "L2 bandwidth, all cores",
+        name: "shared L2 bandwidth",
         advice: "exchange fewer bytes: larger tiles, narrower scores",
         faster: |timing| double(&mut timing.l2_gbps),
     },
@@ -160,13 +160,11 @@ pub(crate) struct Alternative {
 /// What came of another tile.
 #[derive(Clone, Debug)]
 pub(crate) enum Outcome {
-    /// Duration in microseconds, and the share by which it is quicker; negative where it is slower.
+    /// The share by which it is quicker; negative where it is slower.
     Timed {
-        /// Duration.
-        micros: f64,
         /// Gain.
         gain: f64,
-        /// Whether they are of the whole launch, and not of one with fewer heads or rows.
+        /// Whether it is that of the whole launch, and not of one with fewer heads or rows.
         at_whole: bool,
     },
     /// It does not fit; why.
@@ -289,8 +287,9 @@ fn neighbours(tile: Tile) -> Vec<(Tile, String)> {
     found
 }
 
-/// Kernels with a tile one step away, launched at the same shape, the quickest first. A quicker one is launched at the
-/// whole shape as well, where that and its duration are given, for fewer tasks may fill the cores otherwise.
+/// Kernels with a tile one step away, launched at the same shape, the quickest first. The first of them
+/// is launched at the whole shape as well, where that and its duration are given, for fewer tasks may fill the cores
+/// otherwise.
 ///
 /// # Errors
 /// A kernel does not compile or a launch fails.
@@ -323,36 +322,32 @@ pub(crate) fn alternatives(
         [] => Vec::new(),
         variants => runtime.compile_many(variants, target)?,
     };
-    for ((_, tile, change), kernel) in fitting.iter().zip(kernels) {
-        let Some(mut time) = micros(&kernel, shape)? else {
-            continue;
-        };
-        let mut gain = before / time - 1.0;
+    let mut timed = Vec::new();
+    for ((_, tile, change), kernel) in fitting.into_iter().zip(kernels) {
+        if let Some(micros) = micros(&kernel, shape)? {
+            timed.push((before / micros - 1.0, tile, change, kernel));
+        }
+    }
+    timed.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut alternatives = Vec::new();
+    for (at, (mut gain, tile, change, kernel)) in timed.into_iter().enumerate() {
         let mut at_whole = whole.is_none_or(|(whole, _)| whole == shape);
         if let Some((whole, before)) = whole
-            && whole != shape
+            && at == 0
+            && !at_whole
             && gain > 0.0
             && let Some(confirmed) = micros(&kernel, whole)?
         {
-            (time, gain) = (confirmed, before / confirmed - 1.0);
-            at_whole = true;
+            (gain, at_whole) = (before / confirmed - 1.0, true);
         }
-        found.push(Alternative {
-            tile: *tile,
-            change: change.clone(),
-            outcome: Outcome::Timed {
-                micros: time,
-                gain,
-                at_whole,
-            },
+        alternatives.push(Alternative {
+            tile,
+            change,
+            outcome: Outcome::Timed { gain, at_whole },
         });
     }
-    let rank = |alternative: &Alternative| match alternative.outcome {
-        Outcome::Timed { gain, .. } => gain,
-        Outcome::Refused(_) => f64::NEG_INFINITY,
-    };
-    found.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
-    Ok(found)
+    alternatives.extend(found);
+    Ok(alternatives)
 }
 
 /// Whether a plan is not of the tile that was asked for.

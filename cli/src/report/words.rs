@@ -13,8 +13,12 @@ use crate::table::Table;
 /// Letters across a lane.
 const ACROSS: usize = 72;
 
-/// The steady state pipe by pipe, utilisation, the binding unit and advice.
+/// The steady state pipe by pipe, utilisation, the binding unit and advice; numbers without spaces in them.
 pub(crate) fn timeline_text(plan: &Plan, times: &Times, cube_cores: u32) -> String {
+    told(plan, times, cube_cores).replace('\u{202f}', "")
+}
+
+fn told(plan: &Plan, times: &Times, cube_cores: u32) -> String {
     let timeline = &times.timeline;
     let mut text = format!(
         "\ntimeline of {} (modelled, emulated): {}, {} of them launch\n",
@@ -99,7 +103,7 @@ fn utilisation(times: &Times) -> String {
             table.row([
                 if cube { "  AIC" } else { "  AIV" }.to_owned(),
                 share.pipe.to_owned(),
-                text::percent(share.steady),
+                share.steady.map_or("–".to_owned(), text::percent),
                 text::percent(share.busy),
                 waits.join(", "),
             ]);
