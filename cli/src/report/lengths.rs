@@ -18,15 +18,22 @@ use crate::commands::mask;
 /// Pairs of all heads that are emulated for one point; longer ones follow from the slope.
 const EMULATED_PAIRS: f64 = 4.0e7;
 /// The lengths, in powers of two.
-const LENGTHS: std::ops::RangeInclusive<u32> = 9..=15;
+const LENGTHS: std::ops::RangeInclusive<u32> = 8..=15;
+/// The first of them are emulated whatever they take, for the others follow from them.
+const ALWAYS: usize = 1 << 9;
 
-/// How unfused attention is timed: the seam for kernels that are generated.
+/// How unfused attention is timed.
 pub(crate) trait Unfused {
-    /// Duration at a shape, microseconds.
-    fn micros(&self, shape: Shape) -> f64;
+    /// Duration at a shape, microseconds; `None` where it is too large to be timed.
+    ///
+    /// # Errors
+    /// A launch fails.
+    fn micros(&self, shape: Shape) -> Result<Option<f64>, Error>;
     /// Bytes beside Q, K, V and O.
     fn bytes(&self, shape: Shape) -> f64;
-    /// How the numbers come about.
+    /// How the numbers come about, in a word.
+    fn word(&self) -> &'static str;
+    /// The same in a sentence.
     fn origin(&self) -> &'static str;
 }
 
@@ -62,18 +69,23 @@ impl Analytic<'_> {
 }
 
 impl Unfused for Analytic<'_> {
-    fn micros(&self, shape: Shape) -> f64 {
+    fn micros(&self, shape: Shape) -> Result<Option<f64>, Error> {
         let (variant, pairs) = (self.variant, Analytic::pairs(shape));
         let inputs = roofline::compulsory(variant, shape) / 2.0;
         let probability = f64::from(variant.precision.qkv.bytes());
         let product = |width: u32| 2.0 * f64::from(width) * pairs;
-        self.kernel(product(variant.head_dim), 4.0 * pairs + inputs)
+        let kernels = self.kernel(product(variant.head_dim), 4.0 * pairs + inputs)
             + self.kernel(0.0, (4.0 + probability) * pairs)
-            + self.kernel(product(variant.v_head_dim), probability * pairs + inputs)
+            + self.kernel(product(variant.v_head_dim), probability * pairs + inputs);
+        Ok(Some(kernels))
     }
 
     fn bytes(&self, shape: Shape) -> f64 {
         (4.0 + f64::from(self.variant.precision.qkv.bytes())) * Analytic::pairs(shape)
+    }
+
+    fn word(&self) -> &'static str {
+        "analytic"
     }
 
     fn origin(&self) -> &'static str {
@@ -94,8 +106,19 @@ pub(crate) struct Point {
     pub(crate) workspace: f64,
     /// Duration of unfused attention.
     pub(crate) unfused: f64,
+    /// Whether it was timed itself.
+    pub(crate) unfused_timed: bool,
     /// Bytes of its scores and probabilities.
     pub(crate) matrices: f64,
+}
+
+/// The curves.
+#[derive(Clone, Debug)]
+pub(crate) struct Curves {
+    /// By length, two at least.
+    pub(crate) points: Vec<Point>,
+    /// How those of unfused attention come about, in a word and in a sentence.
+    pub(crate) unfused: (&'static str, &'static str),
 }
 
 /// Times a kernel over the lengths; one launch has been timed already.
@@ -108,9 +131,10 @@ pub(crate) fn points(
     target: &Target,
     (shape, micros): (Shape, f64),
     unfused: &dyn Unfused,
-) -> Result<Vec<Point>, Error> {
+) -> Result<Curves, Error> {
     let cores = target.chip.as_ref().map_or(1, |chip| chip.cube_cores);
     let mut measured: Vec<(f64, f64)> = Vec::new();
+    let mut others: Vec<(f64, f64)> = Vec::new();
     let mut points = Vec::new();
     let known = shape;
     for len in LENGTHS.map(|power| 1_usize << power) {
@@ -122,7 +146,7 @@ pub(crate) fn points(
         let tiles = tiles_of_busiest(kernel.variant(), plan.tile(), shape, cores);
         let timed = if shape == known {
             Some(micros)
-        } else if Analytic::pairs(shape) <= EMULATED_PAIRS {
+        } else if len <= ALWAYS || Analytic::pairs(shape) <= EMULATED_PAIRS {
             time(kernel, shape, Detail::Totals)?.map(|timeline| timeline.micros())
         } else {
             None
@@ -132,16 +156,26 @@ pub(crate) fn points(
         let Some(fused) = timed.or_else(|| beyond(&measured, tiles)) else {
             continue;
         };
+        let timed = unfused.micros(shape)?;
+        let unfused_timed = timed.is_some();
+        others.extend(timed.map(|micros| (Analytic::pairs(shape), micros)));
+        let Some(other) = timed.or_else(|| beyond(&others, Analytic::pairs(shape))) else {
+            continue;
+        };
         points.push(Point {
             len,
             fused,
             emulated,
             workspace: workspace(plan, shape, cores),
-            unfused: unfused.micros(shape),
+            unfused: other,
+            unfused_timed,
             matrices: unfused.bytes(shape),
         });
     }
-    Ok(points)
+    Ok(Curves {
+        points,
+        unfused: (unfused.word(), unfused.origin()),
+    })
 }
 
 fn workspace(plan: &Plan, shape: Shape, cores: u32) -> f64 {
@@ -176,7 +210,9 @@ fn beyond(measured: &[(f64, f64)], tiles: f64) -> Option<f64> {
 }
 
 /// The picture.
-pub(crate) fn figure(id: &str, shape: Shape, points: &[Point], unfused: &dyn Unfused) -> Figure {
+pub(crate) fn figure(id: &str, shape: Shape, curves: &Curves) -> Figure {
+    let points = curves.points.as_slice();
+    let (word, origin) = curves.unfused;
     let times = || points.iter().flat_map(|point| [point.fused, point.unfused]);
     let low = times().fold(f64::INFINITY, f64::min);
     let high = times().fold(0.0, f64::max);
@@ -186,21 +222,14 @@ pub(crate) fn figure(id: &str, shape: Shape, points: &[Point], unfused: &dyn Unf
     let y = Scale::Log(decade_below(low), decade_above(high));
     let height = roofline::height();
     let at = |len: f64, micros: f64| (x.x(len), (1.0 - y.share(micros)) * height);
-    let fused = |emulated: bool| -> Vec<(f64, f64)> {
-        points
-            .iter()
-            .filter(|point| point.emulated == emulated)
-            .map(|point| at(point.len as f64, point.fused))
-            .collect()
-    };
-    let known = fused(true);
-    // The dashed part starts where the emulated one ends.
-    let mut continued: Vec<(f64, f64)> = known.last().copied().into_iter().collect();
-    continued.extend(fused(false));
-    let other: Vec<(f64, f64)> = points
+    let fused = points
         .iter()
-        .map(|point| at(point.len as f64, point.unfused))
-        .collect();
+        .map(|point| (at(point.len as f64, point.fused), point.emulated));
+    let other = points
+        .iter()
+        .map(|point| (at(point.len as f64, point.unfused), point.unfused_timed));
+    let (known, continued) = parts(fused.collect());
+    let (other_known, other_continued) = parts(other.collect());
     let ends = [
         points[points.len() - 1].fused,
         points[points.len() - 1].unfused,
@@ -219,7 +248,7 @@ pub(crate) fn figure(id: &str, shape: Shape, points: &[Point], unfused: &dyn Unf
     Figure {
         id: format!("{id}-lengths"),
         title: "Time over sequence length".to_owned(),
-        origin: format!("fused {EMULATED}; unfused {}", unfused.origin()),
+        origin: format!("fused {EMULATED}; unfused {origin}"),
         caption: format!(
             "{} × {} heads, as many queries as keys. Fused is up to {} times as fast; its memory beside Q, K, V and O is the \
              workspace of the cores, {} at any length, where unfused attention stores {} of scores and probabilities at {} \
@@ -234,11 +263,8 @@ pub(crate) fn figure(id: &str, shape: Shape, points: &[Point], unfused: &dyn Unf
         alternative: String::new(),
         legend: vec![
             Key::new("curve-a", "fused, emulated"),
-            Key::new(
-                "curve-dashed",
-                "fused, continued by the slope of the last two",
-            ),
-            Key::new("curve-b", "unfused, analytic"),
+            Key::new("curve-b", format!("unfused, {word}")),
+            Key::new("curve-dashed", "continued by the slope of the last two"),
         ],
         chart: Some(Chart {
             x: x.ticks(&lens, |len| {
@@ -256,21 +282,42 @@ pub(crate) fn figure(id: &str, shape: Shape, points: &[Point], unfused: &dyn Unf
                 .collect(),
             y_title: "time".to_owned(),
             grid: roofline::grid(&lens, &yticks, x, y),
-            curves: vec![
-                curve("curve-b", line(&other)),
+            curves: [
+                curve("curve-b", line(&other_known)),
+                curve("curve-b dashed", line(&other_continued)),
                 curve("curve-a", line(&known)),
-                curve("curve-dashed", line(&continued)),
-                curve("dot-b", dots(&other)),
+                curve("curve-a dashed", line(&continued)),
+                curve("dot-b", dots(&other_known)),
                 curve("dot-a", dots(&known)),
-            ],
+            ]
+            .into_iter()
+            .filter(|curve| !curve.path.is_empty())
+            .collect(),
             labels: vec![
                 label(ends[0], "fused", "end-below"),
                 label(ends[1], "unfused", "end"),
             ],
         }),
-        numbers: vec![numbers(points)],
+        numbers: vec![numbers(points, word)],
         ..Figure::default()
     }
+}
+
+/// A point of a picture.
+type Place = (f64, f64);
+
+/// A curve's points that were timed, and those that continue it.
+fn parts(points: Vec<(Place, bool)>) -> (Vec<Place>, Vec<Place>) {
+    let of = |timed: bool| {
+        let own = points.iter().filter(move |(_, known)| *known == timed);
+        own.map(|(point, _)| *point)
+    };
+    let known: Vec<Place> = of(true).collect();
+    let mut continued: Vec<Place> = of(false).collect();
+    if let (Some(last), false) = (known.last(), continued.is_empty()) {
+        continued.insert(0, *last);
+    }
+    (known, continued)
 }
 
 /// A round time on an axis.
@@ -284,7 +331,7 @@ fn time_mark(micros: f64) -> String {
     }
 }
 
-fn numbers(points: &[Point]) -> TableView {
+fn numbers(points: &[Point], word: &str) -> TableView {
     let mut table = TableView::new(
         "Time and memory by length",
         &[
@@ -292,6 +339,7 @@ fn numbers(points: &[Point]) -> TableView {
             ">fused",
             "from",
             ">unfused",
+            "from",
             ">ratio",
             ">workspace",
             ">scores and probabilities",
@@ -305,6 +353,7 @@ fn numbers(points: &[Point]) -> TableView {
                 text::micros(point.fused),
                 if point.emulated { "emulated" } else { "slope" }.to_owned(),
                 text::micros(point.unfused),
+                if point.unfused_timed { word } else { "slope" }.to_owned(),
                 format!("{}×", text::digits(point.unfused / point.fused)),
                 text::bytes(point.workspace),
                 text::bytes(point.matrices),

@@ -3,6 +3,7 @@
 
 mod advice;
 mod checks;
+mod choice;
 mod lengths;
 mod memory;
 mod numerics;
@@ -17,9 +18,11 @@ mod text;
 mod tiles;
 mod timing;
 mod trace;
+mod utilisation;
 mod whatif;
 mod words;
 
+pub(crate) use choice::ShapeChoice;
 pub(crate) use page::{Page, Section, render};
-pub(crate) use study::{ShapeChoice, Study};
+pub(crate) use study::Study;
 pub(crate) use words::timeline_text;

@@ -36,7 +36,7 @@ pub(crate) fn grouped(value: i64) -> String {
     let plain = value.unsigned_abs().to_string();
     let mut text = String::new();
     for (at, digit) in plain.chars().enumerate() {
-        if at > 0 && (plain.len() - at) % 3 == 0 {
+        if at > 0 && (plain.len() - at).is_multiple_of(3) {
             text.push('\u{202f}');
         }
         text.push(digit);

@@ -3,9 +3,10 @@
 use fa_codegen::Plan;
 
 use super::advice::Findings;
+use super::choice::sizes;
 use super::pipeline::{self, PipeLane};
 use super::sides::Side;
-use super::study::{Times, sizes};
+use super::study::Times;
 use super::text;
 use super::timing::Waves;
 use crate::table::Table;
