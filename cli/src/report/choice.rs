@@ -121,6 +121,9 @@ pub(crate) fn sizes(shape: Shape) -> String {
 
 #[cfg(test)]
 mod tests {
+    use fa_dsl::check;
+    use fa_dsl::span::SourceMap;
+
     use super::*;
 
     #[test]
@@ -142,8 +145,9 @@ mod tests {
 
     #[test]
     fn a_shape_takes_what_is_given() {
-        let at = fa_dsl::span::Span::new(fa_dsl::span::FileId(0), 0, 0);
-        let variant = Variant::with_defaults("a", 64, at);
+        let mut sources = SourceMap::new();
+        let file = sources.add("a.fa", "attention a { head_dim = 64; }");
+        let variant = check::check(&sources, file, &[]).variants.remove(0);
         let target = Target::built_in("ascend910b").expect("built in");
         let chosen = ShapeChoice {
             kv_heads: Some(5),
