@@ -18,9 +18,9 @@ use crate::commands::mask;
 /// Pairs of all heads that are emulated for one point; longer ones follow from the slope.
 const EMULATED_PAIRS: f64 = 4.0e7;
 /// The lengths, in powers of two.
-const LENGTHS: std::ops::RangeInclusive<u32> = 8..=15;
+const LENGTHS: std::ops::RangeInclusive<u32> = 9..=15;
 /// The first of them are emulated whatever they take, for the others follow from them.
-const ALWAYS: usize = 1 << 9;
+const ALWAYS: usize = 1 << 10;
 
 /// How unfused attention is timed.
 pub(crate) trait Unfused {
