@@ -12,7 +12,7 @@ use super::pipeline::EMULATED;
 use super::roofline::{self, Roofs, curve, decade_above, decade_below, power};
 use super::shapes::{Scale, dots, line, tick};
 use super::text;
-use super::timing::{Waves, time};
+use super::timing::{Waves, time, workspace_bytes};
 use crate::commands::mask;
 
 /// Pairs of all heads that are emulated for one point; longer ones follow from the slope.
@@ -181,7 +181,7 @@ pub(crate) fn points(
 fn workspace(plan: &Plan, shape: Shape, cores: u32) -> f64 {
     let waves = Waves::of(shape, plan.tile().block_q, cores);
     match plan {
-        Plan::Ascend(ascend) => ascend.workspace_bytes(ascend.blocks(waves.tasks, cores)) as f64,
+        Plan::Ascend(ascend) => workspace_bytes(ascend, waves, shape, cores) as f64,
         Plan::Cpu(_) => 0.0,
     }
 }

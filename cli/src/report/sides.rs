@@ -166,10 +166,12 @@ pub(crate) fn workspace(plan: &Plan) -> Option<MemoryUse> {
     let Plan::Ascend(plan) = plan else {
         return None;
     };
-    Some(MemoryUse {
+    let mut workspace = MemoryUse {
         memory: "workspace".to_owned(),
-        capacity_bytes: plan.workspace_bytes(1),
+        capacity_bytes: 0,
         capacity_note: "of one cube core, in global memory".to_owned(),
         buffers: plan.workspace(),
-    })
+    };
+    workspace.capacity_bytes = workspace.used_bytes();
+    Some(workspace)
 }

@@ -334,17 +334,14 @@ impl<'v> Study<'v> {
         }
         if let Plan::Ascend(plan) = self.plan {
             let waves = Waves::of(self.shape, plan.tile().block_q, self.cube_cores());
-            let bytes = plan.workspace_bytes(plan.blocks(waves.tasks, self.cube_cores()));
+            let bytes = timing::workspace_bytes(plan, waves, self.shape, self.cube_cores());
             let size = text::bytes(bytes as f64);
             let (size, unit) = size.split_once(' ').unwrap_or((&size, ""));
             facts.push(Fact {
                 name: "Workspace".to_owned(),
                 value: size.to_owned(),
                 unit: unit.to_owned(),
-                note: format!(
-                    "{} bytes of all cores, whatever the lengths",
-                    text::grouped(bytes as i64)
-                ),
+                note: format!("{} bytes, all cores together", text::grouped(bytes as i64)),
             });
         }
         let worst = self.rows.iter().map(|row| row.out_error / row.out_allowed);

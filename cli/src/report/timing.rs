@@ -3,6 +3,7 @@
 //! Inputs are zeros, but captured tensors hold what a verification would fill them with; L2 holds the launch's data
 //! already, as when a launch is repeated.
 
+use fa_codegen::ascend::{LaunchShape, Plan};
 use fa_dsl::variant::{Layout, Variant};
 use fa_emulator::experiment::{self, Experiment};
 use fa_emulator::timeline::{self, Detail, Timeline};
@@ -74,6 +75,26 @@ fn zeros(variant: &Variant, shape: Shape, packed: Option<&PackedLengths>) -> [Te
         tensor(shape.kv_heads, kv_rows, variant.head_dim),
         tensor(shape.kv_heads, kv_rows, variant.v_head_dim),
     ]
+}
+
+/// Bytes of workspace that a launch needs.
+pub(crate) fn workspace_bytes(plan: &Plan, waves: Waves, shape: Shape, cube_cores: u32) -> u64 {
+    let [batch, heads, kv_heads, q_len, kv_len] = [
+        shape.batch,
+        shape.heads,
+        shape.kv_heads,
+        shape.q_len,
+        shape.kv_len,
+    ]
+    .map(|size| size as u64);
+    let shape = LaunchShape {
+        batch,
+        heads,
+        kv_heads,
+        q_len,
+        kv_len,
+    };
+    plan.workspace_bytes(plan.blocks(waves.tasks, cube_cores), &shape)
 }
 
 /// Query rows that the rows of tiles of a launch cover and the cores that they are dealt to.
