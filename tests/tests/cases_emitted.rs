@@ -11,9 +11,10 @@ use fa_tests::{files_below, rendered, target};
 /// does is called with one of the budget.
 const WITHOUT_SPACE: &str = "
     Abs Add Adds And BinaryRepeatParams BlockReduceMax BlockReduceSum Brcb
-    CFG_ROW_MAJOR CMPMODE Cast Compare CompareScalar CrossCoreSetFlag CrossCoreWaitFlag DataCopy
-    DataCopyExtParams DataCopyPad DataCopyPadExtParams DataCopyParams Div Duplicate Exp Fixpipe
-    FixpipeParamsV220 Gather GetBlockIdx GetBlockNum GetSubBlockIdx GetSubBlockNum GlobalTensor HF32Mode
+    CFG_ROW_MAJOR CMPMODE CacheLine Cast Compare CompareScalar CrossCoreSetFlag CrossCoreWaitFlag
+    DataCacheCleanAndInvalid DataCopy
+    DataCopyExtParams DataCopyPad DataCopyPadExtParams DataCopyParams DcciDst Div Duplicate Exp Fixpipe
+    FixpipeParamsV220 Gather GatherMask GetBlockIdx GetBlockNum GetSubBlockIdx GetSubBlockNum GlobalTensor HF32Mode
     HardEvent InitSocState Ln LoadData LoadData2DParams LoadData2dTransposeParams LoadDataWithTranspose LocalTensor
     Max Maxs Min Mins Mmad MmadParams Mul Muls
     Nd2NzParams Not Or PipeBarrier ReduceOrder RoundMode Select SetFlag
