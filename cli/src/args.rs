@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fa_runtime::Effort;
 
+use crate::bench::shape::BenchShape;
 use crate::report::ShapeChoice;
 
 /// Attention kernels from `.fa` files.
@@ -45,6 +46,8 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// Compare every backend with the f64 reference
     Verify(VerifyArgs),
+    /// Time a variant's kernels beside unfused ones of the same variant
+    Bench(BenchArgs),
     /// List the known chips and their memories
     Targets(TargetsArgs),
 }
@@ -364,6 +367,57 @@ pub(crate) struct VerifyArgs {
     pub(crate) output: Option<PathBuf>,
 
     /// What CPU kernels are compiled for
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) effort: EffortArg,
+
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+}
+
+/// `fa-gen bench`.
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// The file
+    pub(crate) file: PathBuf,
+
+    /// The variant, where the file holds several
+    #[arg(long, value_name = "VARIANT")]
+    pub(crate) name: Option<String>,
+
+    /// A known chip, `cpu`, or the path of a target file; repeatable
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) target: Vec<String>,
+
+    /// Who computes; decided by the target where absent
+    #[arg(long, value_enum)]
+    pub(crate) backend: Option<BackendArg>,
+
+    /// Sizes as BxHxN or BxHxNxD, H/Hkv and Nq:Nkv where they differ; repeatable. Six known ones where absent: BERT-Large
+    /// at 512, 1024, 2048 and 4096, GPT-3 1.3B, LLaMA-2 7B
+    #[arg(long, value_name = "SHAPE")]
+    pub(crate) shape: Vec<BenchShape>,
+
+    /// Threads of CPU kernels; as many as processors where absent
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub(crate) threads: Option<u32>,
+
+    /// Undisturbed samples wanted of each CPU kernel
+    #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) rounds: u32,
+
+    /// Milliseconds that a sample repeats its call for
+    #[arg(long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(..=100_000))]
+    pub(crate) sample_ms: u64,
+
+    /// Folder that receives the emitted files, those of unfused kernels too
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Time the kernel of the variant alone
+    #[arg(long)]
+    pub(crate) no_unfused: bool,
+
+    /// What kernels are compiled for
     #[arg(long, value_enum, default_value_t)]
     pub(crate) effort: EffortArg,
 

@@ -2,6 +2,7 @@
 //! nothing about kernels; nobody imports it but its own binary and tests.
 
 mod args;
+mod bench;
 mod commands;
 mod diagnostics;
 mod emitted;
@@ -68,6 +69,7 @@ fn run(cli: &Cli, session: &mut Session) -> anyhow::Result<Outcome> {
         Some(Command::Report(args)) => commands::report::run(args, session),
         Some(Command::Run(args)) => commands::run::run(args, session),
         Some(Command::Verify(args)) => commands::verify::run(args, session),
+        Some(Command::Bench(args)) => bench::run(args, session),
         Some(Command::Targets(args)) => commands::targets::run(args, session),
         None => commands::generate::run(&cli.generate, session),
     }

@@ -113,6 +113,11 @@ impl Session {
         self.failed
     }
 
+    /// Makes the command end as one that failed.
+    pub(crate) fn fail(&mut self) {
+        self.failed = true;
+    }
+
     /// Number of reported findings of a weight.
     pub(crate) fn count(&self, severity: Severity) -> usize {
         self.seen

@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use crate::time::Detail;
+use crate::time::{Contents, Detail};
 
 /// How the launches of a call of [`run`] differ from plain ones.
 #[derive(Clone, Debug)]
@@ -26,6 +26,8 @@ pub struct Experiment {
     pub timeline: Option<Detail>,
     /// Whether L2 holds the launch's data already, as it does when a launch is measured again and again.
     pub warm: bool,
+    /// Whether a timed launch finds in L2 what the one before it left there; only the first one may be warm.
+    pub keeps_l2: bool,
 }
 
 impl Default for Experiment {
@@ -38,6 +40,7 @@ impl Default for Experiment {
             observe: false,
             timeline: None,
             warm: false,
+            keeps_l2: false,
         }
     }
 }
@@ -108,6 +111,8 @@ impl Observed {
 
 thread_local! {
     static CURRENT: RefCell<Experiment> = RefCell::new(Experiment::default());
+    /// What the last timed launch of an experiment that keeps it left in L2.
+    static L2: RefCell<Option<Contents>> = const { RefCell::new(None) };
     static OBSERVED: RefCell<Observed> = RefCell::new(Observed::default());
 }
 
@@ -122,8 +127,10 @@ pub fn run<R>(experiment: Experiment, body: impl FnOnce() -> R) -> (R, Observed)
     let before = CURRENT.with(|current| current.replace(experiment));
     let reset = Reset(before);
     OBSERVED.with(RefCell::take);
+    L2.with(RefCell::take);
     let result = body();
     drop(reset);
+    L2.with(RefCell::take);
     (result, OBSERVED.with(RefCell::take))
 }
 
@@ -135,4 +142,14 @@ pub(crate) fn current() -> Experiment {
 /// Keeps what a launch of this thread observed.
 pub(crate) fn observed(observed: Observed) {
     OBSERVED.with(|all| all.borrow_mut().merge(observed));
+}
+
+/// What L2 holds when a launch of this thread begins, where an earlier one of the experiment says.
+pub(crate) fn take_l2() -> Option<Contents> {
+    L2.with(RefCell::take)
+}
+
+/// Keeps what a launch of this thread left in L2.
+pub(crate) fn keep_l2(contents: Contents) {
+    L2.with(|kept| kept.replace(Some(contents)));
 }

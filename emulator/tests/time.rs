@@ -134,6 +134,32 @@ fn streams() {
 }
 
 #[test]
+fn a_launch_finds_in_l2_what_the_one_before_left() {
+    let module = Module::compile("time.cpp");
+    let (cores, pieces) = (2 * CUBES, 40);
+    let gm = Buffer::new(cores as usize * pieces as usize * 3 * 32768);
+    let args = [Arg::Buffer(&gm), scalar(pieces), scalar(1), scalar(0)];
+    let twice = |keeps_l2: bool| {
+        let plan = Experiment {
+            data: false,
+            hazards: false,
+            keeps_l2,
+            timeline: Some(Detail::Totals),
+            ..Experiment::default()
+        };
+        timeline::take();
+        experiment::run(plan, || {
+            module.launch("time_stream", cores, &args).ok();
+            module.launch("time_stream", cores, &args).ok();
+        });
+        let times = timeline::take();
+        times[1].core_micros() / times[0].core_micros()
+    };
+    within("second launch over first, cold", twice(false), 1.0, 1.0);
+    within("second launch over first", twice(true), 0.2, 0.4);
+}
+
+#[test]
 fn matmul() {
     let module = Module::compile("time.cpp");
     let (size, blocks) = (8192, 84);

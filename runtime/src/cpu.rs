@@ -174,6 +174,8 @@ pub(crate) struct CpuLaunch<'l, 'a> {
     pub(crate) checked: &'l Checked<'a>,
     pub(crate) variant: &'l Variant,
     pub(crate) block_q: u32,
+    /// Memory behind the tensors that the kernel knows of.
+    pub(crate) further: Option<*mut c_void>,
 }
 
 impl CpuKernel {
@@ -230,6 +232,7 @@ impl CpuKernel {
                 .chain(packed)
                 .chain(captured)
                 .map(|pointer| pointer.cast_mut().cast())
+                .chain(launch.further)
                 .collect(),
         );
         let ranges = tasks.min(rayon::current_num_threads() * RANGES_PER_THREAD);

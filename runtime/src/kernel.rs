@@ -124,8 +124,8 @@ pub struct Results {
 /// Compiles variants, with a cache behind it.
 #[derive(Clone, Debug)]
 pub struct Runtime {
-    cache: Cache,
-    effort: Effort,
+    pub(crate) cache: Cache,
+    pub(crate) effort: Effort,
 }
 
 impl Runtime {
@@ -250,7 +250,7 @@ impl Runtime {
 }
 
 /// Kernels compiled here have no file behind them; a fixed origin keeps equal variants at one cache key.
-fn unsaved(variant: &Variant) -> Provenance {
+pub(crate) fn unsaved(variant: &Variant) -> Provenance {
     Provenance {
         source_name: format!("{}.fa", variant.name.value),
         source_sha256: "unsaved".to_owned(),
@@ -423,6 +423,7 @@ impl Kernel {
             checked,
             variant: &self.variant,
             block_q,
+            further: None,
         }
     }
 }

@@ -15,11 +15,15 @@ mod error;
 mod files;
 mod kernel;
 mod launch;
+pub mod machine;
 mod merge;
+mod modelled;
 pub mod npy;
 mod program;
 mod reference;
+mod sample;
 mod tensor;
+mod unfused;
 pub mod verify;
 mod view;
 
@@ -33,5 +37,8 @@ pub use launch::{
     Arguments, Checked, LaunchSizes, Outputs, PackedLengths, lse_shape, output_shape, parse_param,
 };
 pub use merge::{Merged, Partial, merge};
+pub use modelled::{ModelledTime, modelled};
+pub use sample::{SampledRow, sample_rows, sampled_error};
 pub use tensor::{ALIGN_BYTES, Tensor};
+pub use unfused::{Scores, Unfused};
 pub use view::{TensorView, TensorViewMut, contiguous_strides};

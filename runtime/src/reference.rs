@@ -117,7 +117,7 @@ fn of_row(
 }
 
 /// Prepares a checked launch for the interpreter.
-fn with_reference<T>(
+pub(crate) fn with_reference<T>(
     variant: &Variant,
     checked: &Checked<'_>,
     arithmetic: Arithmetic,

@@ -12,6 +12,7 @@ mod memory;
 mod merge;
 mod render;
 mod support;
+mod unfused;
 mod view;
 
 use fa_dsl::diagnostic::{Code, Diagnostic};
@@ -32,6 +33,7 @@ use lower::scalar::ScalarPrinter;
 use lower::{Lowered, lower};
 use memory::{Arrangement, Facts, Sizes};
 pub use merge::{MergePlan, plan_merge, render_merge};
+pub use unfused::{Unfused, UnfusedStep, plan_unfused};
 
 /// Score and output rings of the workspace start on full-bandwidth addresses.
 fn ring_bytes(stages: u32, rows: u32, cols: u32, bytes: u32, align: u64) -> u64 {

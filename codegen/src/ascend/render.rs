@@ -3,6 +3,7 @@
 use tera::{Context, Tera};
 
 use super::merge::MergeView;
+use super::unfused::UnfusedView;
 use super::view::Kernel;
 use crate::GeneratedFile;
 
@@ -57,6 +58,34 @@ pub(super) fn files(kernel: &Kernel) -> Vec<GeneratedFile> {
         file("CMakeLists.txt", "CMakeLists.txt"),
     ]
 }
+
+/// The unfused kernels, and the tiling header that they share with the fused one.
+pub(super) fn unfused(kernel: &Kernel, view: &UnfusedView) -> Vec<GeneratedFile> {
+    let mut tera = Tera::default();
+    tera.autoescape_on(Vec::<&str>::new());
+    tera.add_raw_templates([
+        TEMPLATES[2],
+        (
+            UNFUSED,
+            include_str!("../../../templates/ascendc/unfused.cpp.tera"),
+        ),
+    ])
+    .expect("the templates parse");
+    let mut context = Context::from_serialize(kernel).expect("views are plain structs");
+    context.insert("unfused", view);
+    let file = |template: &str, name: &str| GeneratedFile {
+        path: format!("{}/{name}", kernel.folder),
+        text: tera
+            .render(template, &context)
+            .expect("the view has every field"),
+    };
+    vec![
+        file(UNFUSED, view.file()),
+        file(TEMPLATES[2].0, &kernel.tiling_file),
+    ]
+}
+
+const UNFUSED: &str = "unfused.cpp";
 
 /// The kernel that merges partial results.
 pub(super) fn merge(view: &MergeView) -> GeneratedFile {

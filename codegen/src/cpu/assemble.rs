@@ -39,6 +39,7 @@ pub(super) fn view(plan: &Plan, provenance: &Provenance) -> View {
         imports: imports(),
         constants: constants::constants(plan, &emitted),
         launch_fields,
+        fused: true,
         packed: plan.is_packed(),
         has_extremes: !plan.extremes.lines.is_empty(),
         runs: plan.hoisted.runs.clone(),

@@ -18,6 +18,7 @@ mod refuse;
 mod render;
 mod simplify;
 mod text;
+mod unfused;
 mod view;
 
 use fa_dsl::diagnostic::{Code, Diagnostic};
@@ -30,6 +31,8 @@ use crate::budget::Budget;
 use crate::{GeneratedFile, LengthLimits, Planned, Provenance, Tile};
 use layout::{Blocking, FEW_ROWS, ROWS, STRIP, Shape};
 use lower::Hoisted;
+
+pub use unfused::{Unfused, plan_unfused};
 
 /// A CPU kernel, decided.
 #[derive(Clone, Debug)]

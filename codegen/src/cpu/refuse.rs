@@ -65,7 +65,7 @@ fn precision(variant: &Variant) -> Option<Diagnostic> {
     ))
 }
 
-fn refuse(feature: &str, at: Span, help: &str) -> Diagnostic {
+pub(super) fn refuse(feature: &str, at: Span, help: &str) -> Diagnostic {
     let message = format!("the cpu backend does not have {feature} yet");
     Diagnostic::error(UNSUPPORTED, message, help).at(at, "asked for here")
 }

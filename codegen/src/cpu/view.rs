@@ -13,6 +13,8 @@ pub(super) struct View {
     pub(super) constants: Vec<Constant>,
     /// Fields of the launch block.
     pub(super) launch_fields: Vec<LaunchField>,
+    /// Whether one pass computes everything; else scores lie in memory between the steps.
+    pub(super) fused: bool,
     /// Whether sequences lie packed, one after the other.
     pub(super) packed: bool,
     /// Whether least and greatest elements of captured tensors decide about tiles.
@@ -83,6 +85,30 @@ pub(super) struct View {
     pub(super) fixed_sizes: Vec<FixedSize>,
     /// What the entry function returns beside 0, in words.
     pub(super) refusal_phrase: String,
+}
+
+/// What a file of unfused steps has beside it.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct UnfusedView {
+    /// The exported functions.
+    pub(super) steps: Vec<StepView>,
+    /// The pattern of the loop that divides weights by their sum.
+    pub(super) quotient_pattern: &'static str,
+    /// What that loop goes over.
+    pub(super) quotient_tiles: &'static str,
+}
+
+/// An exported step.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct StepView {
+    /// The variant of `Step`.
+    pub(super) name: &'static str,
+    /// What it computes.
+    pub(super) formula: &'static str,
+    /// Name of the function.
+    pub(super) function: String,
+    /// Its exported name.
+    pub(super) symbol: String,
 }
 
 /// A named constant.

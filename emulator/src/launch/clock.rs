@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::experiment;
 use crate::launch::schedule::can_run;
 use crate::launch::{Launch, Shared, State};
 use crate::time::{self, Detail, Moment, Share};
@@ -23,12 +24,27 @@ impl Clock {
         let detail = launch.experiment.timeline?;
         let target = &launch.options.target;
         let (chip, timing) = (target.chip.as_ref()?, target.timing.as_ref()?);
+        let device = time::Shared::new(chip, timing, launch.experiment.warm);
+        let device = match experiment::take_l2() {
+            Some(contents) => device.after(contents),
+            None => device,
+        };
         Some(Clock {
             detail,
-            device: Mutex::new(time::Shared::new(chip, timing, launch.experiment.warm)),
+            device: Mutex::new(device),
             start: Moment::default().after(timing.launch.value as u64, Share::Launch),
             clock_mhz: chip.clock_mhz,
         })
+    }
+}
+
+impl Clock {
+    /// What the launch left in L2, for the next one of an experiment that keeps it.
+    pub(super) fn leave(&self, keeps_l2: bool) {
+        if keeps_l2 {
+            let mut device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
+            experiment::keep_l2(device.take_contents());
+        }
     }
 }
 

@@ -235,6 +235,9 @@ pub(crate) fn run(launch: Launch) -> Outcome {
         let leftovers = shared.leftovers(&state);
         state.findings.extend(leftovers);
     }
+    if let Some(clock) = &shared.clock {
+        clock.leave(shared.experiment.keeps_l2);
+    }
     Outcome {
         findings: std::mem::take(&mut state.findings),
         observed: std::mem::take(&mut state.observed),

@@ -15,7 +15,7 @@ use crate::instruction::Pipe;
 
 pub(crate) use cost::{Table, issue};
 pub(crate) use moment::{Moment, SHARE_NAMES, Share};
-pub(crate) use shared::Shared;
+pub(crate) use shared::{Contents, Shared};
 pub(crate) use timer::{STALLS, Stall, Timer};
 
 /// How much of a launch's timing is kept.

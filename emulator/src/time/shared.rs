@@ -53,14 +53,20 @@ impl Calendar {
     }
 }
 
+/// What L2 holds.
+#[derive(Debug, Default)]
+pub(crate) struct Contents {
+    /// Per page, how much had been brought in when it was last used, in chunks of neighbours.
+    pages: HashMap<usize, Box<[Option<NonZeroU64>]>>,
+    brought_in: u64,
+}
+
 /// Bandwidth and cache of the device during a launch.
 #[derive(Debug)]
 pub(crate) struct Shared {
     l2: Calendar,
     hbm: Calendar,
-    /// Per page, how much had been brought in when it was last used, in chunks of neighbours.
-    pages: HashMap<usize, Box<[Option<NonZeroU64>]>>,
-    brought_in: u64,
+    contents: Contents,
     capacity: u64,
     /// What has not been used yet counts as held, up to the capacity.
     warm: bool,
@@ -100,12 +106,23 @@ impl Shared {
         Shared {
             l2: Calendar::new(timing.l2_gbps.value, chip.clock_mhz),
             hbm: Calendar::new(timing.hbm_gbps.value, chip.clock_mhz),
-            pages: HashMap::new(),
-            brought_in: 0,
+            contents: Contents::default(),
             capacity: chip.l2_bytes,
             warm,
             traffic: Traffic::default(),
         }
+    }
+
+    /// The device after an earlier launch.
+    pub(crate) fn after(mut self, contents: Contents) -> Shared {
+        self.contents = contents;
+        self.warm = false;
+        self
+    }
+
+    /// What the next launch finds.
+    pub(crate) fn take_contents(&mut self) -> Contents {
+        std::mem::take(&mut self.contents)
     }
 
     /// Books a transfer that starts at `from`.
@@ -117,7 +134,7 @@ impl Shared {
         if transfer.write {
             // Stores end in L2; once it is full they push out what then goes to memory.
             let mut end = self.l2.book(from, bytes, hit_rate);
-            if missing > 0.0 && self.brought_in > self.capacity {
+            if missing > 0.0 && self.contents.brought_in > self.capacity {
                 self.traffic.hbm_bytes += bytes * missing;
                 end = end.max(self.hbm.book(from, bytes * missing, hit_rate));
             }
@@ -158,20 +175,18 @@ impl Shared {
 
     /// Marks pages of one chunk as used; returns how many of them L2 did not hold.
     fn use_pages(&mut self, first: usize, last: usize) -> usize {
-        let chunk = self
-            .pages
+        let Contents { pages, brought_in } = &mut self.contents;
+        let chunk = pages
             .entry(first / CHUNK_PAGES)
             .or_insert_with(|| vec![None; CHUNK_PAGES].into_boxed_slice());
         let mut missing = 0;
         for used in &mut chunk[first % CHUNK_PAGES..=last % CHUNK_PAGES] {
-            let first_use = self.warm && self.brought_in <= self.capacity;
-            let held = used.map_or(first_use, |then| {
-                self.brought_in - then.get() <= self.capacity
-            });
+            let first_use = self.warm && *brought_in <= self.capacity;
+            let held = used.map_or(first_use, |then| *brought_in - then.get() <= self.capacity);
             if !held || used.is_none() {
-                self.brought_in += PAGE_BYTES as u64;
+                *brought_in += PAGE_BYTES as u64;
             }
-            *used = NonZeroU64::new(self.brought_in);
+            *used = NonZeroU64::new(*brought_in);
             missing += usize::from(!held);
         }
         missing

@@ -6,6 +6,7 @@ mod device;
 mod merge;
 mod toolkit;
 mod transfer;
+mod unfused;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -24,6 +25,7 @@ use toolkit::Toolkit;
 
 pub(crate) use merge::merge;
 pub use toolkit::ASCEND_HOME_VARIABLE;
+pub(crate) use unfused::AscendUnfused;
 
 /// A loaded binary of Ascend kernels.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use super::device::DeviceBuffer;
 use crate::abi::MAX_RANK;
 use crate::error::{Error, Result};
 use crate::launch::{Checked, Outputs, declared_strides, four, logical_strides, lse_strides};
-use crate::view::{TensorView, contiguous_strides, span_elems};
+use crate::view::{TensorView, TensorViewMut, contiguous_strides, span_elems};
 
 /// An uploaded tensor and the strides that it has on the device.
 #[derive(Debug)]
@@ -177,12 +177,21 @@ impl<'d> Results<'d> {
 
     /// Copies both back into the caller's views.
     pub(super) fn write(&self, outputs: &mut Outputs<'_>) -> Result<()> {
-        for (buffer, view) in [(&self.out, &mut outputs.out), (&self.lse, &mut outputs.lse)] {
-            let read = view.as_view();
-            let bytes = read.len() * read.dtype().bytes() as usize;
-            let bytes = buffer.download(bytes)?;
-            view.write_bytes(&bytes);
-        }
-        Ok(())
+        self.write_out(outputs)?;
+        download(&self.lse, &mut outputs.lse)
     }
+
+    /// Copies O alone back.
+    pub(super) fn write_out(&self, outputs: &mut Outputs<'_>) -> Result<()> {
+        download(&self.out, &mut outputs.out)
+    }
+}
+
+/// Copies device memory into a view of the host.
+fn download(buffer: &DeviceBuffer<'_>, view: &mut TensorViewMut<'_>) -> Result<()> {
+    let read = view.as_view();
+    let bytes = read.len() * read.dtype().bytes() as usize;
+    let bytes = buffer.download(bytes)?;
+    view.write_bytes(&bytes);
+    Ok(())
 }
