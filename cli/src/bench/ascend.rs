@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use fa_codegen::Plan;
+use fa_codegen::ascend::LaunchShape;
 use fa_dsl::variant::{Dtype, Variant};
 use fa_runtime::verify::Case;
 use fa_runtime::{
@@ -124,7 +125,7 @@ impl Job<'_> {
                 let blocks = self.sizes.q_len.div_ceil(plan.tile().block_q as usize);
                 let tasks = (self.sizes.batch * self.sizes.heads * blocks) as u64;
                 let cores = self.target.chip.as_ref().map_or(1, |chip| chip.cube_cores);
-                plan.workspace_bytes(plan.blocks(tasks, cores))
+                plan.workspace_bytes(plan.blocks(tasks, cores), &self.launch_shape())
             }
             _ => 0,
         };
@@ -136,6 +137,17 @@ impl Job<'_> {
         let (result, times) = modelled(|| kernel.launch(self.arguments, &mut outputs));
         result?;
         Ok(self.timed(start, &["attention"], times, extra))
+    }
+
+    fn launch_shape(&self) -> LaunchShape {
+        let sizes = self.sizes;
+        LaunchShape {
+            batch: sizes.batch as u64,
+            heads: sizes.heads as u64,
+            kv_heads: sizes.kv_heads as u64,
+            q_len: sizes.q_len as u64,
+            kv_len: sizes.kv_len as u64,
+        }
     }
 
     fn unfused(&self, runtime: &Runtime) -> Result<Timed, NotTimed> {
