@@ -4,9 +4,9 @@ use fa_dsl::check::check;
 use fa_dsl::span::SourceMap;
 use fa_dsl::variant::{Dtype, Variant};
 use fa_runtime::cache::Cache;
-use fa_runtime::verify::{Case, Shape, allowance};
+use fa_runtime::verify::{Case, Shape, compare};
 use fa_runtime::{
-    Effort, Error, Outputs, Runtime, Tensor, Unfused, lse_shape, output_shape, sample_rows,
+    Effort, Error, Kernel, Outputs, Runtime, Tensor, Unfused, lse_shape, output_shape, sample_rows,
     sampled_error,
 };
 use fa_targets::Target;
@@ -76,7 +76,8 @@ fn launch(variant: &Variant, kernels: &Unfused, shape: Shape, training: bool) ->
     assert!(notes.is_empty(), "{shape:?}: {notes:?}");
     let rows = sample_rows(variant, &arguments, usize::MAX).expect("a legal case");
     let error = sampled_error(variant, &out.view(), &rows);
-    let [allowed, _] = allowance(variant, &case).expect("a legal case");
+    let judged = compare(variant, &[&Kernel::reference(variant)], &case);
+    let allowed = judged.expect("a legal case")[0].out_allowed;
     let name = &variant.name.value;
     assert!(
         error <= allowed,
