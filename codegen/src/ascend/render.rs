@@ -63,14 +63,13 @@ pub(super) fn files(kernel: &Kernel) -> Vec<GeneratedFile> {
 pub(super) fn unfused(kernel: &Kernel, view: &UnfusedView) -> Vec<GeneratedFile> {
     let mut tera = Tera::default();
     tera.autoescape_on(Vec::<&str>::new());
-    tera.add_raw_templates([
-        TEMPLATES[2],
-        (
-            UNFUSED,
-            include_str!("../../../templates/ascendc/unfused.cpp.tera"),
-        ),
-    ])
-    .expect("the templates parse");
+    tera.add_raw_templates(TEMPLATES)
+        .expect("the templates parse");
+    tera.add_raw_template(
+        UNFUSED,
+        include_str!("../../../templates/ascendc/unfused.cpp.tera"),
+    )
+    .expect("the template parses");
     let mut context = Context::from_serialize(kernel).expect("views are plain structs");
     context.insert("unfused", view);
     let file = |template: &str, name: &str| GeneratedFile {
@@ -81,7 +80,7 @@ pub(super) fn unfused(kernel: &Kernel, view: &UnfusedView) -> Vec<GeneratedFile>
     };
     vec![
         file(UNFUSED, view.file()),
-        file(TEMPLATES[2].0, &kernel.tiling_file),
+        file("tiling.h", &kernel.tiling_file),
     ]
 }
 
