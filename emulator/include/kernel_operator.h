@@ -30,5 +30,6 @@
 #include "fa_emu/softmax.h"
 #include "fa_emu/filter.h"
 #include "fa_emu/legacy.h"
+#include "fa_emu/absent.h"
 
 #endif

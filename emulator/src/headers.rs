@@ -19,6 +19,7 @@ headers! {
     "acl/acl.h",
     "acl/acl_rt.h",
     "fa_emu/abi.h",
+    "fa_emu/absent.h",
     "fa_emu/arith.h",
     "fa_emu/convert.h",
     "fa_emu/copy.h",

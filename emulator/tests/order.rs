@@ -5,6 +5,7 @@ mod common;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use common::{Arg, Buffer, Module, Outcome, scalar, sync_address};
+use fa_emulator::experiment::{self, Experiment};
 use fa_emulator::report::Finding;
 
 const FILE: &str = "order.cpp";
@@ -76,9 +77,43 @@ fn missing_orders() {
             expect(&launch(kernel, 1 << case.0), case);
         }
     }
+    units(&module, &x, &z);
     mix(&module, &x, &z);
     all_at_once(&module, &x, &z);
     trusting(&module, &x, &z);
+}
+
+/// Order that the matrix unit keeps by itself holds where both sides ask for it, and one side alone is found.
+fn units(module: &Module, x: &Buffer, z: &Buffer) {
+    let launch = |which: i32| {
+        let args = [Arg::Buffer(x), Arg::Buffer(z), scalar(which)];
+        module.launch_as_set("order_unit", 1, &args)
+    };
+    for seed in [None, Some(1), Some(2)] {
+        let plan = Experiment {
+            seed,
+            ..Experiment::default()
+        };
+        let (outcome, _) = experiment::run(plan, || launch(0));
+        outcome.ok();
+        let sums = z.read::<f32>();
+        assert!(sums[..1024].iter().any(|&sum| sum != 0.0));
+        assert_eq!(sums[..1024], sums[1024..2048]);
+        let twice: Vec<f32> = sums[2048..3072].iter().map(|sum| 2.0 * sum).collect();
+        assert_eq!(sums[..1024], twice);
+    }
+    for (which, marker, remedy) in [
+        (1, "// unit-untaken", "give the Fixpipe"),
+        (2, "// unit-unfilled", "give the last Mmad"),
+        (3, "// unit-refilled", "give the Fixpipe"),
+        (4, "// unit-begun", "give the last Mmad"),
+        (5, "// unit-half", "cover the block"),
+    ] {
+        let outcome = launch(which);
+        let finding = outcome.finds("unit-flag", FILE, marker);
+        assert!(finding.help.contains(remedy), "{finding}");
+        assert!(finding.message.contains("of L0C"), "{finding}");
+    }
 }
 
 /// Between cores: the set must name the pipe that stored, and vector cores need a barrier of their own.

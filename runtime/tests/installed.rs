@@ -52,7 +52,7 @@ fn driver() {
 
 fn parts() {
     let here = std::env::current_exe().expect("this program");
-    let library = here.with_file_name("libfa_emulator.so");
+    let library = here.with_file_name("libascendcl.so");
     let folder = tempfile::tempdir().expect("a folder");
     let home = |name: &str| folder.path().join(name);
     fa_emulator::toolkit::lay_out(&home("whole"), &library, &here).expect("a toolkit");

@@ -25,12 +25,13 @@ const CRATES: [&str; 12] = [
 
 /// Crates of the workspace that each one may import, by the arrows of the architecture page. Development
 /// dependencies are free.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("benches", &["fa-dsl", "fa-runtime", "fa-targets"]),
     ("dsl", &[]),
     ("targets", &[]),
     ("codegen", &["fa-dsl", "fa-targets"]),
     ("emulator", &["fa-targets"]),
+    ("emulator/toolkit", &["fa-emulator"]),
     (
         "runtime",
         &["fa-codegen", "fa-dsl", "fa-emulator", "fa-targets"],

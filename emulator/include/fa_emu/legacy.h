@@ -1,6 +1,6 @@
 /*!
  * \file legacy.h
- * \brief Older spellings that shipped kernels use, and what belongs to parts of the toolkit that are not emulated.
+ * \brief Older spellings that shipped kernels use.
  */
 #ifndef FA_EMU_LEGACY_H
 #define FA_EMU_LEGACY_H
@@ -37,28 +37,5 @@ inline void pipe_barrier(pipe_t pipe, FA_EMU_HERE)
         fa_emu::Record(FA_OP_BARRIER, "pipe_barrier", emuLoc).Param(0, pipe).Issue();
     }
 }
-
-#define FA_EMU_NO_TILING(name) \
-    static_assert(false, name " belongs to custom-operator projects, which the emulated toolkit does not build: pass the structure by value")
-#define REGISTER_TILING_DEFAULT(type) FA_EMU_NO_TILING("REGISTER_TILING_DEFAULT")
-#define GET_TILING_DATA(name, address) FA_EMU_NO_TILING("GET_TILING_DATA")
-#define GET_TILING_DATA_WITH_STRUCT(type, name, address) FA_EMU_NO_TILING("GET_TILING_DATA_WITH_STRUCT")
-#define REGIST_MATMUL_OBJ(...) \
-    static_assert(false, "the Matmul object is not emulated: use LoadData, Mmad and Fixpipe")
-
-namespace AscendC {
-/*! Random bits exist on other chips; here the vendor's body is empty, and the destination stays as it was. */
-struct PhiloxRandomParams {
-    uint32_t stride = 0;
-    uint32_t row = 0;
-    uint32_t column = 0;
-};
-
-template <uint16_t Rounds = 7, typename T, typename... Rest>
-inline void PhiloxRandom(const LocalTensor<T>&, Rest&&...)
-{
-    static_assert(sizeof(T) == 0, "PhiloxRandom does nothing on this chip: pass a mask that the host made");
-}
-} // namespace AscendC
 
 #endif

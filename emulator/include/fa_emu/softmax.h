@@ -9,6 +9,7 @@
 #define FA_EMU_SOFTMAX_H
 
 #include "convert.h"
+#include "copy.h"
 #include "fill.h"
 #include "pipe.h"
 #include "reduce.h"
@@ -42,8 +43,9 @@ struct SoftMaxShapeInfo {
 } // namespace AscendC
 
 namespace fa_emu {
-constexpr uint32_t kLanes = 64;     // floats of a repeat
-constexpr uint32_t kBlockLanes = 8; // floats of a block
+constexpr uint32_t kLanes = 64;      // floats of a repeat
+constexpr uint32_t kBlockLanes = 8;  // floats of a block
+constexpr uint32_t kGroupColumns = 16; // columns of a group of NZ data
 
 inline void Barrier(FaEmuLoc loc) { AscendC::PipeBarrier<PIPE_V>(loc); }
 
@@ -57,19 +59,25 @@ template <AscendC::HardEvent event> inline void Handshake(FaEmuLoc loc)
     AscendC::WaitFlag<event>(id, loc);
 }
 
-/*! Rows of a matrix in UB, how long they are, and room to work in. */
+/*! Up to eight rows of a matrix in UB, and room to work on them. */
 struct RowWork {
+    uint32_t first;   // the first of them
     uint32_t rows;
+    uint32_t height;  // rows of the matrix: those of a column group of NZ data
     uint32_t pitch;
     uint32_t columns;
-    AscendC::LocalTensor<float> fold;   // one repeat, and a block for the result
-    AscendC::LocalTensor<float> scalars; // one a row, rows rounded up to a block
-    AscendC::LocalTensor<float> blocks;  // one block a row, likewise
+    bool nz;
+    AscendC::LocalTensor<float> fold;    // one repeat, and a block of statistics
+    AscendC::LocalTensor<float> scalars; // one a row
+    AscendC::LocalTensor<float> kept;    // likewise
+    AscendC::LocalTensor<float> factors; // likewise
+    AscendC::LocalTensor<float> blocks;  // one block a row
     AscendC::LocalTensor<float> line;    // one row as float
+    AscendC::LocalTensor<float> other;   // another row as float
+    AscendC::LocalTensor<float> raw;     // one row as it is stored, columns side by side
     FaEmuLoc loc;
 
-    uint32_t Rounded() const { return (rows + kBlockLanes - 1) / kBlockLanes * kBlockLanes; }
-    uint32_t Padded() const { return (pitch + kLanes - 1) / kLanes * kLanes; }
+    int32_t Count() const { return static_cast<int32_t>(rows); }
 };
 
 /*! What UB the queues and buffers of the kernel have left, for calls without a temporary buffer. */
@@ -86,44 +94,130 @@ inline AscendC::LocalTensor<uint8_t> LeftOver(FaEmuLoc loc)
     return {AscendC::TPosition::VECCALC, used, usable > used ? usable - used : 0};
 }
 
-/*! Shapes and scratch of a call; reports a temporary buffer that is too short. */
-inline RowWork Rows(
+/*! Calls `body` for every eight rows of a call's shape; reports a temporary buffer that is too short. */
+template <typename T, bool nz, bool pairs, typename Body>
+inline void ForRows(
     const AscendC::LocalTensor<uint8_t>& tmp, const AscendC::SoftMaxTiling& tiling,
-    const AscendC::SoftMaxShapeInfo& info, FaEmuLoc loc)
+    const AscendC::SoftMaxShapeInfo& info, FaEmuLoc loc, const Body& body)
 {
-    RowWork work{info.srcM != 0 ? info.srcM : tiling.srcM, info.srcK != 0 ? info.srcK : tiling.srcK, 0, {}, {}, {}, {}, loc};
-    work.columns = info.oriSrcK != 0 ? info.oriSrcK : work.pitch;
-    if (info.oriSrcM != 0) {
-        work.rows = info.oriSrcM;
-    }
+    constexpr bool kPlain = std::is_same<T, float>::value && !nz;
+    const uint32_t height = info.srcM != 0 ? info.srcM : tiling.srcM;
+    const uint32_t pitch = info.srcK != 0 ? info.srcK : tiling.srcK;
+    const uint32_t columns = info.oriSrcK != 0 ? info.oriSrcK : pitch;
+    RowWork work{0, 0, height, pitch, columns, nz, {}, {}, {}, {}, {}, {}, {}, {}, loc};
     const AscendC::LocalTensor<float> floats = tmp.ReinterpretCast<float>();
+    const uint32_t padded = (pitch + kLanes - 1) / kLanes * kLanes;
     uint32_t at = 0;
     const auto take = [&floats, &at](uint32_t count) {
         AscendC::LocalTensor<float> piece = floats[at];
         at += count;
         return piece;
     };
-    work.fold = take(kLanes + kLanes);
-    work.scalars = take(work.Rounded());
-    work.blocks = take(work.Rounded() * kBlockLanes);
-    work.line = take(work.Padded());
+    work.fold = take(kLanes + kBlockLanes);
+    work.scalars = take(kBlockLanes);
+    work.kept = take(kBlockLanes);
+    work.factors = take(kBlockLanes);
+    work.blocks = take(kBlockLanes * kBlockLanes);
+    work.line = take(kPlain && !pairs ? 0 : padded);
+    work.other = take(pairs && !kPlain ? padded : 0);
+    work.raw = take(nz && !std::is_same<T, float>::value ? padded : 0);
     if (at > floats.GetSize()) {
         PipeError("buffer-budget", "the temporary buffer is too short for the shape",
-                  "give sharedTmpBuffer 4 * (128 + 9 * rows + columns) bytes or more", loc);
+                  "give sharedTmpBuffer 4 * (160 + 3 * columns) bytes, columns rounded up to 64", loc);
     }
-    return work;
+    const uint32_t rows = info.oriSrcM != 0 ? info.oriSrcM : height;
+    for (work.first = 0; work.first < rows; work.first += kBlockLanes) {
+        work.rows = rows - work.first < kBlockLanes ? rows - work.first : kBlockLanes;
+        body(work);
+    }
 }
 
-/*! The row as float: itself, or a copy that has been converted. */
+/*! Column groups of a row of NZ data, side by side in `line`. */
 template <typename T>
-inline AscendC::LocalTensor<float> Line(const RowWork& work, const AscendC::LocalTensor<T>& src, uint32_t row)
+inline void GatherRow(
+    const RowWork& work, const AscendC::LocalTensor<T>& line, const AscendC::LocalTensor<T>& src, uint32_t row)
+{
+    constexpr uint16_t kGroupBlocks = kGroupColumns * sizeof(T) / AscendC::ONE_BLK_SIZE;
+    const uint32_t groups = (work.columns + kGroupColumns - 1) / kGroupColumns;
+    const AscendC::DataCopyParams params(
+        static_cast<uint16_t>(groups), kGroupBlocks, static_cast<uint16_t>((work.height - 1) * kGroupBlocks), 0);
+    AscendC::DataCopy(line, src[row * kGroupColumns], params, work.loc);
+    Barrier(work.loc);
+}
+
+/*! The reverse; columns beyond the matrix keep what they held. */
+template <typename T>
+inline void ScatterRow(
+    const RowWork& work, const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& line, uint32_t row)
+{
+    for (uint32_t column = 0; column < work.columns; column += kGroupColumns) {
+        const uint32_t left = work.columns - column;
+        const uint64_t lanes = left < kGroupColumns ? left : kGroupColumns;
+        AscendC::Copy(dst[(column / kGroupColumns * work.height + row) * kGroupColumns], line[column], lanes, 1,
+                      AscendC::CopyRepeatParams(1, 1, 8, 8), work.loc);
+    }
+    Barrier(work.loc);
+}
+
+/*! A row as float: itself, or a copy in `into`. */
+template <typename T>
+inline AscendC::LocalTensor<float> ReadRow(
+    const RowWork& work, const AscendC::LocalTensor<T>& src, uint32_t index, const AscendC::LocalTensor<float>& into)
+{
+    const uint32_t row = work.first + index;
+    if constexpr (std::is_same<T, float>::value) {
+        if (!work.nz) {
+            return src[row * work.pitch];
+        }
+        GatherRow(work, into, src, row);
+    } else {
+        AscendC::LocalTensor<T> narrow = src[work.nz ? 0 : row * work.pitch];
+        if (work.nz) {
+            narrow = work.raw.template ReinterpretCast<T>();
+            GatherRow(work, narrow, src, row);
+        }
+        AscendC::Cast(into, narrow, AscendC::RoundMode::CAST_NONE, work.columns, work.loc);
+        Barrier(work.loc);
+    }
+    return into;
+}
+
+template <typename T>
+inline AscendC::LocalTensor<float> ReadRow(const RowWork& work, const AscendC::LocalTensor<T>& src, uint32_t index)
+{
+    return ReadRow(work, src, index, work.line);
+}
+
+/*! Where a row of results is computed: in its place, or in `line`. */
+template <typename T>
+inline AscendC::LocalTensor<float> RowTarget(const RowWork& work, const AscendC::LocalTensor<T>& dst, uint32_t index)
 {
     if constexpr (std::is_same<T, float>::value) {
-        return src[row * work.pitch];
-    } else {
-        AscendC::Cast(work.line, src[row * work.pitch], AscendC::RoundMode::CAST_NONE, work.columns, work.loc);
+        if (!work.nz) {
+            return dst[(work.first + index) * work.pitch];
+        }
+    }
+    return work.line;
+}
+
+/*! Stores a row that was computed in `line`. */
+template <typename T>
+inline void WriteRow(
+    const RowWork& work, const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<float>& line, uint32_t index)
+{
+    const uint32_t row = work.first + index;
+    if constexpr (std::is_same<T, float>::value) {
+        if (work.nz) {
+            ScatterRow(work, dst, line, row);
+        }
+    } else if (work.nz) {
+        const AscendC::LocalTensor<T> narrow = work.raw.template ReinterpretCast<T>();
+        AscendC::Cast(narrow, line, AscendC::RoundMode::CAST_RINT, work.columns, work.loc);
         Barrier(work.loc);
-        return work.line;
+        ScatterRow(work, dst, narrow, row);
+    } else {
+        AscendC::Cast(dst[row * work.pitch], line, AscendC::RoundMode::CAST_RINT, work.columns, work.loc);
+        Barrier(work.loc);
     }
 }
 
@@ -156,34 +250,65 @@ inline void FoldRow(const RowWork& work, const AscendC::LocalTensor<float>& line
     Barrier(loc);
 }
 
-/*! `scalars` as one block a row. */
-inline void Spread(const RowWork& work)
+/*! One value a row as one block a row, in `blocks`. */
+inline void Spread(const RowWork& work, const AscendC::LocalTensor<float>& values)
 {
-    AscendC::Brcb(work.blocks, work.scalars, static_cast<uint8_t>(work.Rounded() / kBlockLanes),
-                  AscendC::BrcbRepeatParams(1, 8), work.loc);
+    AscendC::Brcb(work.blocks, values, 1, AscendC::BrcbRepeatParams(1, 8), work.loc);
     Barrier(work.loc);
 }
 
-/*! Writes `scalars` as the statistics of a result: one block of T a row. */
-template <typename T> inline void StoreStatistics(const RowWork& work, const AscendC::LocalTensor<T>& dst)
+/*! Writes one value a row as statistics: one block of S a row. */
+template <typename S>
+inline void StoreStatistics(
+    const RowWork& work, const AscendC::LocalTensor<S>& dst, const AscendC::LocalTensor<float>& values)
 {
-    constexpr uint32_t kBlockElements = 32 / sizeof(T);
-    if constexpr (std::is_same<T, float>::value) {
-        Spread(work);
-        AscendC::Max(dst, work.blocks, work.blocks, static_cast<int32_t>(work.rows * kBlockLanes), work.loc);
+    constexpr uint32_t kBlockElements = AscendC::ONE_BLK_SIZE / sizeof(S);
+    const uint32_t to = work.first * kBlockElements;
+    if constexpr (std::is_same<S, float>::value) {
+        Spread(work, values);
+        AscendC::Max(dst[to], work.blocks, work.blocks, static_cast<int32_t>(work.rows * kBlockLanes), work.loc);
     } else {
-        const AscendC::LocalTensor<T> narrow = work.blocks.ReinterpretCast<T>();
-        const AscendC::LocalTensor<T> wide = work.line.ReinterpretCast<T>();
-        AscendC::Cast(wide, work.scalars, AscendC::RoundMode::CAST_RINT, work.rows, work.loc);
+        const AscendC::LocalTensor<S> narrow = work.blocks.template ReinterpretCast<S>();
+        const AscendC::LocalTensor<S> rounded = work.fold.template ReinterpretCast<S>();
+        AscendC::Cast(rounded, values, AscendC::RoundMode::CAST_RINT, work.rows, work.loc);
         Barrier(work.loc);
-        AscendC::Brcb(narrow, wide, static_cast<uint8_t>(work.Rounded() / kBlockLanes),
-                      AscendC::BrcbRepeatParams(1, 8), work.loc);
+        AscendC::Brcb(narrow, rounded, 1, AscendC::BrcbRepeatParams(1, 8), work.loc);
         Barrier(work.loc);
         const AscendC::LocalTensor<uint16_t> bits = narrow.template ReinterpretCast<uint16_t>();
-        AscendC::Or(dst.template ReinterpretCast<uint16_t>(), bits, bits,
+        AscendC::Or(dst[to].template ReinterpretCast<uint16_t>(), bits, bits,
                     static_cast<int32_t>(work.rows * kBlockElements), work.loc);
     }
     Barrier(work.loc);
+}
+
+/*! The block of statistics of a row, as float. */
+template <typename S>
+inline AscendC::LocalTensor<float> StatisticsBlock(
+    const RowWork& work, const AscendC::LocalTensor<S>& statistics, uint32_t index)
+{
+    constexpr uint32_t kBlockElements = AscendC::ONE_BLK_SIZE / sizeof(S);
+    const uint32_t at = (work.first + index) * kBlockElements;
+    if constexpr (std::is_same<S, float>::value) {
+        return statistics[at];
+    } else {
+        const AscendC::LocalTensor<float> block = work.fold[kLanes];
+        AscendC::Cast(block, statistics[at], AscendC::RoundMode::CAST_NONE, kBlockLanes, work.loc);
+        Barrier(work.loc);
+        return block;
+    }
+}
+
+/*! Statistics as one value a row. */
+template <typename S>
+inline void ReadStatistics(
+    const RowWork& work, const AscendC::LocalTensor<float>& values, const AscendC::LocalTensor<S>& statistics)
+{
+    constexpr int32_t kFirstLane = 1;
+    for (uint32_t row = 0; row < work.rows; ++row) {
+        AscendC::WholeReduceMax(values[row], StatisticsBlock(work, statistics, row), kFirstLane, 1, 1, 1, 8,
+                                AscendC::ReduceOrder::ORDER_ONLY_VALUE, work.loc);
+        Barrier(work.loc);
+    }
 }
 
 /*! One block of float statistics for every lane of a row. */
@@ -209,38 +334,19 @@ inline void ApplyBlock(
     Barrier(work.loc);
 }
 
-/*! Stores a row that was worked on as float. */
-template <typename T>
-inline void StoreLine(
-    const RowWork& work, const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<float>& line, uint32_t row)
-{
-    if constexpr (!std::is_same<T, float>::value) {
-        AscendC::Cast(dst[row * work.pitch], line, AscendC::RoundMode::CAST_RINT, work.columns, work.loc);
-        Barrier(work.loc);
-    } else {
-        (void)dst;
-        (void)line;
-        (void)row;
-    }
-}
-
-/*! exp(row - its maximum) of every row into `dst`; the sums of the rows into `scalars`. */
-template <typename T>
+/*! exp(row - its block of `blocks(row)`) of every row into `dst`; the sums of the rows into `scalars`. */
+template <typename T, typename Blocks>
 inline void ExpRows(
-    const RowWork& work, const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
-    const AscendC::LocalTensor<float>& maxima)
+    const RowWork& work, const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src, const Blocks& blocks)
 {
     for (uint32_t row = 0; row < work.rows; ++row) {
-        const AscendC::LocalTensor<float> line = Line(work, src, row);
-        AscendC::LocalTensor<float> out = work.line;
-        if constexpr (std::is_same<T, float>::value) {
-            out = dst[row * work.pitch];
-        }
-        ApplyBlock<RowStep::kSub>(work, out, line, maxima[row * kBlockLanes]);
+        const AscendC::LocalTensor<float> line = ReadRow(work, src, row);
+        const AscendC::LocalTensor<float> out = RowTarget(work, dst, row);
+        ApplyBlock<RowStep::kSub>(work, out, line, blocks(row));
         AscendC::Exp(out, out, static_cast<int32_t>(work.columns), work.loc);
         Barrier(work.loc);
         FoldRow<false>(work, out, row);
-        StoreLine(work, dst, out, row);
+        WriteRow(work, dst, out, row);
     }
 }
 
@@ -248,20 +354,31 @@ inline void ExpRows(
 template <typename T> inline void MaxRows(const RowWork& work, const AscendC::LocalTensor<T>& src)
 {
     for (uint32_t row = 0; row < work.rows; ++row) {
-        FoldRow<true>(work, Line(work, src, row), row);
+        FoldRow<true>(work, ReadRow(work, src, row), row);
     }
 }
 
 /*! Divides every row by its block of sums. */
-template <typename T>
-inline void DivideRows(
-    const RowWork& work, const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<float>& sums)
+template <typename T, typename Blocks>
+inline void DivideRows(const RowWork& work, const AscendC::LocalTensor<T>& dst, const Blocks& blocks)
 {
     for (uint32_t row = 0; row < work.rows; ++row) {
-        const AscendC::LocalTensor<float> line = Line(work, dst, row);
-        ApplyBlock<RowStep::kDiv>(work, line, line, sums[row * kBlockLanes]);
-        StoreLine(work, dst, line, row);
+        const AscendC::LocalTensor<float> line = ReadRow(work, dst, row);
+        ApplyBlock<RowStep::kDiv>(work, line, line, blocks(row));
+        WriteRow(work, dst, line, row);
     }
+}
+
+/*! The blocks that `Spread` has made. */
+inline auto SpreadBlocks(const RowWork& work)
+{
+    return [&work](uint32_t row) { return work.blocks[row * kBlockLanes]; };
+}
+
+/*! The blocks of a tensor of statistics. */
+template <typename S> inline auto GivenBlocks(const RowWork& work, const AscendC::LocalTensor<S>& statistics)
+{
+    return [&work, &statistics](uint32_t row) { return StatisticsBlock(work, statistics, row); };
 }
 
 template <typename T, typename S>
@@ -271,20 +388,51 @@ inline void SoftMaxRows(
 {
     MaxRows(work, src);
     if (max != nullptr) {
-        StoreStatistics(work, *max);
+        StoreStatistics(work, *max, work.scalars);
     }
-    Spread(work);
-    ExpRows(work, dst, src, work.blocks);
+    Spread(work, work.scalars);
+    ExpRows(work, dst, src, SpreadBlocks(work));
     if (sum != nullptr) {
-        StoreStatistics(work, *sum);
+        StoreStatistics(work, *sum, work.scalars);
     }
-    Spread(work);
-    DivideRows(work, dst, work.blocks);
+    Spread(work, work.scalars);
+    DivideRows(work, dst, SpreadBlocks(work));
+}
+
+/*! One step of the running softmax; results may lie over the statistics that go in. */
+template <bool isUpdate, typename T, typename S>
+inline void FlashRows(
+    const RowWork& work, const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<S>& sum,
+    const AscendC::LocalTensor<S>& max, const AscendC::LocalTensor<T>& src, const AscendC::LocalTensor<T>& factor,
+    const AscendC::LocalTensor<S>& inSum, const AscendC::LocalTensor<S>& inMax)
+{
+    const int32_t count = work.Count();
+    MaxRows(work, src);
+    if constexpr (isUpdate) {
+        ReadStatistics(work, work.kept, inMax);
+        AscendC::Max(work.scalars, work.scalars, work.kept, count, work.loc);
+        Barrier(work.loc);
+        AscendC::Sub(work.factors, work.kept, work.scalars, count, work.loc);
+        Barrier(work.loc);
+        AscendC::Exp(work.factors, work.factors, count, work.loc);
+        Barrier(work.loc);
+        ReadStatistics(work, work.kept, inSum);
+        AscendC::Mul(work.kept, work.kept, work.factors, count, work.loc);
+        Barrier(work.loc);
+        StoreStatistics(work, factor, work.factors);
+    }
+    StoreStatistics(work, max, work.scalars);
+    Spread(work, work.scalars);
+    ExpRows(work, dst, src, SpreadBlocks(work));
+    if constexpr (isUpdate) {
+        AscendC::Add(work.scalars, work.scalars, work.kept, count, work.loc);
+        Barrier(work.loc);
+    }
+    StoreStatistics(work, sum, work.scalars);
 }
 } // namespace fa_emu
 
-#define FA_EMU_SOFTMAX_PLAIN(name)                                                                        \
-    static_assert(!isDataFormatNZ, name " of NZ data is not emulated");                                   \
+#define FA_EMU_SOFTMAX_PLAIN(name) \
     static_assert(config.mode == SoftmaxMode::SOFTMAX_NORMAL, name " without broadcast is not emulated")
 
 namespace AscendC {
@@ -298,8 +446,10 @@ inline void SoftMax(
 {
     FA_EMU_SOFTMAX_PLAIN("SoftMax");
     if constexpr (fa_emu::kIsAiv) {
-        const fa_emu::RowWork work = fa_emu::Rows(sharedTmpBuffer, tiling, softmaxShapeInfo, emuLoc);
-        fa_emu::SoftMaxRows(work, dstTensor, &sumTensor, &maxTensor, srcTensor);
+        const auto rows = [&](const fa_emu::RowWork& work) {
+            fa_emu::SoftMaxRows(work, dstTensor, &sumTensor, &maxTensor, srcTensor);
+        };
+        fa_emu::ForRows<T, isDataFormatNZ, false>(sharedTmpBuffer, tiling, softmaxShapeInfo, emuLoc, rows);
     }
 }
 
@@ -324,34 +474,39 @@ inline void SoftMax(
     const LocalTensor<T>& dstTensor, const LocalTensor<T>& srcTensor, const LocalTensor<uint8_t>& sharedTmpBuffer,
     const SoftMaxTiling& tiling, const SoftMaxShapeInfo& softmaxShapeInfo = {}, FA_EMU_HERE)
 {
+    FA_EMU_SOFTMAX_PLAIN("SoftMax");
     if constexpr (fa_emu::kIsAiv) {
-        const fa_emu::RowWork work = fa_emu::Rows(sharedTmpBuffer, tiling, softmaxShapeInfo, emuLoc);
         const LocalTensor<float>* const none = nullptr;
-        fa_emu::SoftMaxRows(work, dstTensor, none, none, srcTensor);
+        const auto rows = [&](const fa_emu::RowWork& work) {
+            fa_emu::SoftMaxRows(work, dstTensor, none, none, srcTensor);
+        };
+        fa_emu::ForRows<T, false, false>(sharedTmpBuffer, tiling, softmaxShapeInfo, emuLoc, rows);
     }
 }
 
 template <
     typename T, bool isReuseSource = false, bool isBasicBlock = false, bool isDataFormatNZ = false,
-    const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG>
+    const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG, typename S>
 inline void SimpleSoftMax(
-    const LocalTensor<T>& dstTensor, const LocalTensor<float>& inSumTensor, const LocalTensor<float>& inMaxTensor,
+    const LocalTensor<T>& dstTensor, const LocalTensor<S>& inSumTensor, const LocalTensor<S>& inMaxTensor,
     const LocalTensor<T>& srcTensor, const LocalTensor<uint8_t>& sharedTmpBuffer, const SoftMaxTiling& tiling,
     const SoftMaxShapeInfo& softmaxShapeInfo = {}, FA_EMU_HERE)
 {
     FA_EMU_SOFTMAX_PLAIN("SimpleSoftMax");
     if constexpr (fa_emu::kIsAiv) {
-        const fa_emu::RowWork work = fa_emu::Rows(sharedTmpBuffer, tiling, softmaxShapeInfo, emuLoc);
-        fa_emu::ExpRows(work, dstTensor, srcTensor, inMaxTensor);
-        fa_emu::DivideRows(work, dstTensor, inSumTensor);
+        const auto rows = [&](const fa_emu::RowWork& work) {
+            fa_emu::ExpRows(work, dstTensor, srcTensor, fa_emu::GivenBlocks(work, inMaxTensor));
+            fa_emu::DivideRows(work, dstTensor, fa_emu::GivenBlocks(work, inSumTensor));
+        };
+        fa_emu::ForRows<T, isDataFormatNZ, false>(sharedTmpBuffer, tiling, softmaxShapeInfo, emuLoc, rows);
     }
 }
 
 template <
     typename T, bool isReuseSource = false, bool isBasicBlock = false, bool isDataFormatNZ = false,
-    const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG>
+    const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG, typename S>
 inline void SimpleSoftMax(
-    const LocalTensor<T>& dstTensor, const LocalTensor<float>& inSumTensor, const LocalTensor<float>& inMaxTensor,
+    const LocalTensor<T>& dstTensor, const LocalTensor<S>& inSumTensor, const LocalTensor<S>& inMaxTensor,
     const LocalTensor<T>& srcTensor, const SoftMaxTiling& tiling, const SoftMaxShapeInfo& softmaxShapeInfo = {},
     FA_EMU_HERE)
 {
@@ -364,66 +519,35 @@ inline void SimpleSoftMax(
 /*! max' = max(inMax, row maximum), expMax = exp(inMax - max'), dst = exp(src - max'), sum' = expMax * inSum + row sum. */
 template <
     typename T, bool isUpdate = false, bool isReuseSource = false, bool isBasicBlock = false,
-    bool isDataFormatNZ = false, const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG>
+    bool isDataFormatNZ = false, const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG, typename S>
 inline void SoftmaxFlashV2(
-    const LocalTensor<T>& dstTensor, const LocalTensor<float>& expSumTensor, const LocalTensor<float>& maxTensor,
-    const LocalTensor<T>& srcTensor, const LocalTensor<T>& expMaxTensor, const LocalTensor<float>& inExpSumTensor,
-    const LocalTensor<float>& inMaxTensor, const LocalTensor<uint8_t>& sharedTmpBuffer, const SoftMaxTiling& tiling,
+    const LocalTensor<T>& dstTensor, const LocalTensor<S>& expSumTensor, const LocalTensor<S>& maxTensor,
+    const LocalTensor<T>& srcTensor, const LocalTensor<T>& expMaxTensor, const LocalTensor<S>& inExpSumTensor,
+    const LocalTensor<S>& inMaxTensor, const LocalTensor<uint8_t>& sharedTmpBuffer, const SoftMaxTiling& tiling,
     const SoftMaxShapeInfo& softmaxShapeInfo = {}, FA_EMU_HERE)
 {
     FA_EMU_SOFTMAX_PLAIN("SoftmaxFlashV2");
     if constexpr (fa_emu::kIsAiv) {
-        const fa_emu::RowWork work = fa_emu::Rows(sharedTmpBuffer, tiling, softmaxShapeInfo, emuLoc);
-        const int32_t count = static_cast<int32_t>(work.rows * fa_emu::kBlockLanes);
-        constexpr uint32_t kTakeFirst = 1;
-        if (isBasicBlock && (work.rows % fa_emu::kBlockLanes != 0 || work.pitch % fa_emu::kLanes != 0)) {
-            fa_emu::PipeError("parameter-range", "SoftmaxFlashV2: isBasicBlock needs rows in eights and columns in 64s",
-                              "pass isBasicBlock = false", emuLoc);
-        }
-        fa_emu::MaxRows(work, srcTensor);
-        fa_emu::Spread(work);
-        if constexpr (isUpdate) {
-            Max(work.blocks, work.blocks, inMaxTensor, count, emuLoc);
-            fa_emu::Barrier(emuLoc);
-            // One exponential a row is enough: a block holds its value eight times.
-            const LocalTensor<float> kept = work.line;
-            for (uint32_t row = 0; row < work.rows; ++row) {
-                const uint32_t at = row * fa_emu::kBlockLanes;
-                Sub(kept, inMaxTensor[at], work.blocks[at], static_cast<int32_t>(fa_emu::kBlockLanes), emuLoc);
-                fa_emu::Barrier(emuLoc);
-                Exp(kept, kept, static_cast<int32_t>(fa_emu::kBlockLanes), emuLoc);
-                fa_emu::Barrier(emuLoc);
-                WholeReduceMax(work.scalars[row], kept, static_cast<int32_t>(kTakeFirst), 1, 1, 1, 8,
-                               ReduceOrder::ORDER_ONLY_VALUE, emuLoc);
-                fa_emu::Barrier(emuLoc);
+        const auto rows = [&](const fa_emu::RowWork& work) {
+            if (isBasicBlock && (work.rows % fa_emu::kBlockLanes != 0 || work.pitch % fa_emu::kLanes != 0)) {
+                fa_emu::PipeError("parameter-range",
+                                  "SoftmaxFlashV2: isBasicBlock needs rows in eights and columns in 64s",
+                                  "pass isBasicBlock = false", emuLoc);
             }
-        }
-        Max(maxTensor, work.blocks, work.blocks, count, emuLoc);
-        fa_emu::Barrier(emuLoc);
-        if constexpr (isUpdate) {
-            fa_emu::Spread(work);
-            Mul(expSumTensor, inExpSumTensor, work.blocks, count, emuLoc);
-            fa_emu::Barrier(emuLoc);
-            fa_emu::StoreStatistics(work, expMaxTensor);
-        }
-        fa_emu::ExpRows(work, dstTensor, srcTensor, maxTensor);
-        fa_emu::Spread(work);
-        if constexpr (isUpdate) {
-            Add(expSumTensor, expSumTensor, work.blocks, count, emuLoc);
-        } else {
-            Max(expSumTensor, work.blocks, work.blocks, count, emuLoc);
-        }
-        fa_emu::Barrier(emuLoc);
+            fa_emu::FlashRows<isUpdate>(
+                work, dstTensor, expSumTensor, maxTensor, srcTensor, expMaxTensor, inExpSumTensor, inMaxTensor);
+        };
+        fa_emu::ForRows<T, isDataFormatNZ, false>(sharedTmpBuffer, tiling, softmaxShapeInfo, emuLoc, rows);
     }
 }
 
 template <
     typename T, bool isUpdate = false, bool isReuseSource = false, bool isBasicBlock = false,
-    bool isDataFormatNZ = false, const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG>
+    bool isDataFormatNZ = false, const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG, typename S>
 inline void SoftmaxFlashV2(
-    const LocalTensor<T>& dstTensor, const LocalTensor<float>& expSumTensor, const LocalTensor<float>& maxTensor,
-    const LocalTensor<T>& srcTensor, const LocalTensor<T>& expMaxTensor, const LocalTensor<float>& inExpSumTensor,
-    const LocalTensor<float>& inMaxTensor, const SoftMaxTiling& tiling, const SoftMaxShapeInfo& softmaxShapeInfo = {},
+    const LocalTensor<T>& dstTensor, const LocalTensor<S>& expSumTensor, const LocalTensor<S>& maxTensor,
+    const LocalTensor<T>& srcTensor, const LocalTensor<T>& expMaxTensor, const LocalTensor<S>& inExpSumTensor,
+    const LocalTensor<S>& inMaxTensor, const SoftMaxTiling& tiling, const SoftMaxShapeInfo& softmaxShapeInfo = {},
     FA_EMU_HERE)
 {
     if constexpr (fa_emu::kIsAiv) {
@@ -440,17 +564,19 @@ inline void SoftmaxGradFront(
     const LocalTensor<uint8_t>& sharedTmpBuffer, const SoftMaxTiling& tiling,
     const SoftMaxShapeInfo& softmaxShapeInfo = {}, FA_EMU_HERE)
 {
-    static_assert(!isDataFormatNZ, "SoftmaxGradFront of NZ data is not emulated");
-    static_assert(std::is_same<T, float>::value, "SoftmaxGradFront is emulated for float");
+    static_assert(fa_emu::kOneOf<T, half, float>, "SoftmaxGradFront takes half and float");
     if constexpr (fa_emu::kIsAiv) {
-        const fa_emu::RowWork work = fa_emu::Rows(sharedTmpBuffer, tiling, softmaxShapeInfo, emuLoc);
-        for (uint32_t row = 0; row < work.rows; ++row) {
-            const uint32_t at = row * work.pitch;
-            Mul(work.line, gradTensor[at], srcTensor[at], static_cast<int32_t>(work.columns), emuLoc);
-            fa_emu::Barrier(emuLoc);
-            fa_emu::FoldRow<false>(work, work.line, row);
-        }
-        fa_emu::StoreStatistics(work, dstTensor);
+        const auto rows = [&](const fa_emu::RowWork& work) {
+            for (uint32_t row = 0; row < work.rows; ++row) {
+                const LocalTensor<float> grad = fa_emu::ReadRow(work, gradTensor, row, work.other);
+                const LocalTensor<float> src = fa_emu::ReadRow(work, srcTensor, row);
+                Mul(work.line, grad, src, static_cast<int32_t>(work.columns), emuLoc);
+                fa_emu::Barrier(emuLoc);
+                fa_emu::FoldRow<false>(work, work.line, row);
+            }
+            fa_emu::StoreStatistics(work, dstTensor, work.scalars);
+        };
+        fa_emu::ForRows<T, isDataFormatNZ, true>(sharedTmpBuffer, tiling, softmaxShapeInfo, emuLoc, rows);
     }
 }
 
@@ -471,16 +597,25 @@ inline bool AdjustSoftMaxRes(
     const LocalTensor<T1>& softMaxRes, const LocalTensor<T2>& maxTensor, const uint32_t from, const T1 to,
     const SoftMaxShapeInfo& softmaxShapeInfo, FA_EMU_HERE)
 {
-    static_assert(!isDataFormatNZ && stepSizeMode == 0, "AdjustSoftMaxRes is emulated for rows with one block of maxima");
+    static_assert(stepSizeMode <= 1, "stepSizeMode is 0, a block of maxima a row, or 1, one maximum a row");
     bool found = false;
     if constexpr (fa_emu::kIsAiv) {
-        constexpr uint32_t kBlockElements = 32 / sizeof(T2);
+        constexpr uint32_t kStep = stepSizeMode == 0 ? ONE_BLK_SIZE / sizeof(T2) : 1;
+        const uint32_t rows = softmaxShapeInfo.srcM;
+        const uint32_t columns = softmaxShapeInfo.srcK;
         fa_emu::Handshake<HardEvent::V_S>(emuLoc);
-        for (uint32_t row = 0; row < softmaxShapeInfo.srcM; ++row) {
-            if (fa_emu::ScalarBits(maxTensor.GetValue(row * kBlockElements, emuLoc)) == from) {
-                found = true;
-                Duplicate(softMaxRes[row * softmaxShapeInfo.srcK], to, static_cast<int32_t>(softmaxShapeInfo.srcK),
-                          emuLoc);
+        for (uint32_t row = 0; row < rows; ++row) {
+            if (fa_emu::ScalarBits(maxTensor.GetValue(row * kStep, emuLoc)) != from) {
+                continue;
+            }
+            found = true;
+            if constexpr (isDataFormatNZ) {
+                for (uint32_t column = 0; column < columns; column += fa_emu::kGroupColumns) {
+                    Duplicate(softMaxRes[column * rows + row * fa_emu::kGroupColumns], to,
+                              static_cast<int32_t>(fa_emu::kGroupColumns), emuLoc);
+                }
+            } else {
+                Duplicate(softMaxRes[row * columns], to, static_cast<int32_t>(columns), emuLoc);
             }
         }
     }

@@ -5,6 +5,7 @@ mod queue;
 mod scalar;
 mod sync;
 mod time;
+mod unit;
 mod words;
 
 use std::collections::{HashSet, VecDeque};
@@ -16,6 +17,7 @@ use crate::abi::{Code, RawRecord};
 use crate::core_model::dispatch::{pipe_of, plan_instruction};
 use crate::core_model::queue::Raised;
 use crate::core_model::sync::leftover;
+use crate::core_model::unit::UnitFlags;
 use crate::exec::{Machine, VectorState};
 use crate::experiment::{Fault, Observed};
 use crate::instruction::{Action, FlagId, Instruction, Loc, Pipe};
@@ -43,6 +45,7 @@ pub(crate) struct Core {
     registers: Registers,
     pipes: [VecDeque<Instruction>; 7],
     flags: Box<[[[Option<Raised>; 8]; 7]; 7]>,
+    units: UnitFlags,
     /// Order of accesses; `None` when it is not checked.
     order: Option<Tracker>,
     /// The clock; `None` when time is not modelled.
@@ -109,6 +112,7 @@ impl Core {
             registers,
             pipes: Default::default(),
             flags: Box::default(),
+            units: UnitFlags::default(),
             seq: 0,
             uses_tpipe: false,
             aborting: false,
@@ -361,6 +365,7 @@ impl Core {
                 }
             }
         }
+        self.unit_left_over();
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::core_model::Core;
 use crate::core_model::sync::double_set;
+use crate::core_model::unit::unit_flag;
 use crate::device;
 use crate::exec;
 use crate::experiment::Fault;
@@ -32,7 +33,9 @@ impl Core {
         }
         if self.pipes[pipe.index()].is_empty() && self.ready(&instruction) {
             let value = self.run(&instruction);
-            if matches!(instruction.action, Action::SetFlag(_)) {
+            if matches!(instruction.action, Action::SetFlag(_))
+                || unit_flag(&instruction.action).is_some()
+            {
                 self.advance();
             }
             return value;
@@ -45,7 +48,7 @@ impl Core {
     fn ready(&self, instruction: &Instruction) -> bool {
         match instruction.action {
             Action::WaitFlag(flag) => self.token(flag).is_some(),
-            _ => true,
+            _ => self.unit_ready(instruction),
         }
     }
 
@@ -153,8 +156,10 @@ impl Core {
                 }
             }
             action => {
+                self.unit_begin(instruction);
                 self.check_order(instruction);
                 self.time_run(instruction);
+                self.unit_end(instruction);
                 if !self.shared.experiment.data {
                     self.define(instruction);
                     return 0;
@@ -190,7 +195,7 @@ impl Core {
     }
 
     /// What a flag that `pipe` sets promises, unless a fault takes the promise away.
-    fn release(&self, pipe: Pipe, loc: Loc) -> Token {
+    pub(super) fn release(&self, pipe: Pipe, loc: Loc) -> Token {
         let lost = self.fault_at(&loc, |fault, line| {
             *fault
                 == Fault::LostFlag {
@@ -271,7 +276,7 @@ fn holds_order(instruction: &Instruction) -> bool {
         | Action::Select(_)
         | Action::Merge(_) => true,
         Action::Compare(plan) => plan.dst.is_none(),
-        _ => false,
+        action => unit_flag(action).is_some(),
     }
 }
 

@@ -89,9 +89,14 @@ impl Core {
             .iter()
             .filter_map(VecDeque::front)
             .min_by_key(|head| head.seq);
-        let Some((pipe, loc)) = first.map(|head| (head.pipe, head.loc)) else {
+        let Some(first) = first else {
             return;
         };
+        let (pipe, loc) = (first.pipe, first.loc);
+        if let Some(refusal) = self.unit_stuck(first) {
+            self.record(Severity::Error, pipe, loc, refusal);
+            return;
+        }
         let refusal = Refusal::new(
             "deadlock",
             format!("{what}: {}", self.blocked_pipes()),
@@ -108,7 +113,15 @@ impl Core {
                 let queue = &self.pipes[pipe.index()];
                 let head = queue.front()?;
                 let Action::WaitFlag(flag) = head.action else {
-                    return None;
+                    let refusal = self.unit_stuck(head)?;
+                    let loc = head.loc;
+                    let place = format!(
+                        "pipe {} waits at {}:{}",
+                        pipe.name(),
+                        loc.file(),
+                        loc.line()
+                    );
+                    return Some(format!("{place}: {}", refusal.message));
                 };
                 Some(format!(
                     "pipe {} waits at {}:{} for {} of {}_{} with {} instruction(s) behind it",

@@ -96,6 +96,20 @@ impl Core {
         }
     }
 
+    /// A unit flag lets go of an instruction.
+    pub(super) fn time_unit(&mut self, pipe: Pipe, source: Pipe, until: Moment) {
+        if let Some((timer, _, _)) = self.clock() {
+            timer.wait(pipe, source, until);
+        }
+    }
+
+    /// When the unit passes on the blocks of an instruction that has just run.
+    pub(super) fn time_unit_set(&mut self, pipe: Pipe) -> Moment {
+        self.clock().map_or_else(Moment::default, |(timer, _, _)| {
+            timer.set(pipe, 0.0, Share::Flag)
+        })
+    }
+
     pub(super) fn time_barrier(&mut self, pipe: Pipe) {
         if let Some((timer, _, _)) = self.clock() {
             timer.barrier(pipe);

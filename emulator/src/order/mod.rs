@@ -17,11 +17,11 @@ use crate::core_model::CORE_PIPES;
 use crate::instruction::{Action, Footprint, Instruction, Loc, Pipe};
 use crate::local::Mem;
 
-pub(crate) use clock::{SLOTS, Token};
+pub(crate) use clock::{SLOTS, Snapshot, Token};
 pub(crate) use history::History;
 pub(crate) use message::{Race, describe};
 
-use clock::{SCALAR_LOADS, Snapshot, join, joined};
+use clock::{SCALAR_LOADS, join, joined};
 use history::{Access, Conflict, Kind, Pass};
 use touch::Touches;
 

@@ -87,6 +87,14 @@ fn path(context: &Context<'_>, dst: &Operand, src: &Operand) -> Checked<Path> {
         (Mem::Ub, Mem::Ub) => (Pipe::V, block),
         (Mem::L1, Mem::Bt) => (Pipe::Mte1, bt),
         (Mem::L1, Mem::Fb) => (Pipe::Fix, fb),
+        (Mem::Ub, Mem::L1) => {
+            return Err(Refusal::new(
+                "wrong-position",
+                "DataCopy from UB to L1 is not emulated: this chip has no such path, and the vendor's library has the \
+                 server of a Matmul object copy by way of global memory",
+                "store to global memory, set a cross-core flag behind it, and load on the cube core",
+            ));
+        }
         (from, to) => {
             return Err(Refusal::new(
                 "wrong-position",

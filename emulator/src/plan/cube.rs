@@ -36,8 +36,39 @@ pub(crate) struct MmadPlan {
     pub(crate) gemv: bool,
     /// So small that an accumulating product behind it overlaps with it in the unit.
     pub(crate) overlaps: bool,
+    pub(crate) unit: Option<UnitFlag>,
     /// Operands are rounded to the short float first; `true`: ties go to zero.
     pub(crate) hf32: Option<bool>,
+}
+
+/// The blocks of L0C whose flags an instruction waits for.
+#[derive(Clone, Debug)]
+pub(crate) struct UnitFlag {
+    /// Whether it hands them on (3), or more of its kind follow (2).
+    pub(crate) last: bool,
+    /// First byte of each block, and the bytes of one.
+    pub(crate) starts: Vec<usize>,
+    pub(crate) block: usize,
+}
+
+impl UnitFlag {
+    /// From the parameter, for groups of 16 columns that start at these bytes and have so many rows.
+    pub(super) fn new(
+        flag: i64,
+        groups: impl Iterator<Item = usize>,
+        m: usize,
+        rows: usize,
+        width: usize,
+    ) -> Option<UnitFlag> {
+        let block = rows * rows * width;
+        let blocks = m.div_ceil(rows);
+        let starts = groups.flat_map(|group| (0..blocks).map(move |at| group + at * block));
+        (flag != 0).then(|| UnitFlag {
+            last: flag == 3,
+            starts: starts.collect(),
+            block,
+        })
+    }
 }
 
 pub(super) fn fractal_bytes(context: &Context<'_>) -> usize {
@@ -107,6 +138,14 @@ pub(crate) fn plan_mmad(
         gemv,
         overlaps: m.div_ceil(rows) * n.div_ceil(rows)
             < context.target.limits.mmad_overlap_fractals as usize,
+        unit: UnitFlag::new(
+            p[5],
+            (0..n.div_ceil(rows))
+                .map(|group| dst.addr + group * m.div_ceil(rows) * rows * rows * dst.width()),
+            m,
+            rows,
+            dst.width(),
+        ),
         hf32: (a.dtype == Dtype::F32 && context.registers.hf32)
             .then_some(context.registers.hf32_to_zero),
     };

@@ -4,7 +4,7 @@ use crate::abi::RawRecord;
 use crate::dtype::{Dtype, Overflow};
 use crate::local::Mem;
 use crate::plan::copy::atomic;
-use crate::plan::cube::require_unit_flag;
+use crate::plan::cube::{UnitFlag, require_unit_flag};
 use crate::plan::vector::Footprints;
 use crate::plan::{
     AtomicOp, Checked, Context, Operand, Place, footprint, operand, place, require_align,
@@ -46,6 +46,7 @@ pub(crate) struct FixpipePlan {
     pub(crate) atomic: Option<(AtomicOp, Dtype)>,
     pub(crate) overflow: Overflow,
     pub(crate) rows: usize,
+    pub(crate) unit: Option<UnitFlag>,
 }
 
 /// Codes of `QuantMode_t`.
@@ -108,6 +109,12 @@ pub(crate) fn plan_fixpipe(
     let dst_print = footprint(context, &dst, 0, dst_end, true)?;
     let src_print = footprint(context, &src, 0, src_end, false)?;
     let (quant, quant_print) = quant_of(context, record, n)?;
+    let groups = (0..matrices).flat_map(|matrix| {
+        let group = move |group| matrix * src_matrix + group * src_group;
+        (0..n.div_ceil(rows)).map(group)
+    });
+    let groups = groups.map(|element| src.addr + element * src.width());
+    let unit = UnitFlag::new(p[9], groups, m, rows, src.width());
     let plan = FixpipePlan {
         src: src.addr,
         dst: place(&dst, &dst_print)?,
@@ -131,6 +138,7 @@ pub(crate) fn plan_fixpipe(
         },
         overflow: context.registers.overflow,
         rows,
+        unit,
     };
     Ok(Some((
         plan,

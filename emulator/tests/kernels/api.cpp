@@ -111,19 +111,19 @@ struct Rows {
 };
 
 /*! 0 softmax, 1 first and second step of the running softmax, 2 softmax from statistics, 3 row sums of a product. */
-template <typename T>
+template <typename T, typename S, bool nz>
 __aicore__ inline void SoftmaxCalls(GM_ADDR x, GM_ADDR y, GM_ADDR out, GM_ADDR stats, const Rows& p)
 {
     const uint32_t count = p.rows * p.pitch;
-    const uint32_t blocks = p.rows * 8;
+    const uint32_t blocks = p.rows * 32 / sizeof(S);
     GlobalTensor<T> xGm;
     GlobalTensor<T> yGm;
     GlobalTensor<T> outGm;
-    GlobalTensor<float> statGm;
+    GlobalTensor<S> statGm;
     xGm.SetGlobalBuffer((__gm__ T*)x, count);
     yGm.SetGlobalBuffer((__gm__ T*)y, count);
     outGm.SetGlobalBuffer((__gm__ T*)out, count);
-    statGm.SetGlobalBuffer((__gm__ float*)stats, 2 * blocks);
+    statGm.SetGlobalBuffer((__gm__ S*)stats, 2 * blocks);
     TPipe pipe;
     TQue<TPosition::VECIN, 1> in;
     TQueBind<TPosition::VECOUT, TPosition::GM, 1> result;
@@ -132,8 +132,8 @@ __aicore__ inline void SoftmaxCalls(GM_ADDR x, GM_ADDR y, GM_ADDR out, GM_ADDR s
     TBuf<TPosition::VECCALC> factor;
     pipe.InitBuffer(in, 2, count * sizeof(T));
     pipe.InitBuffer(result, 1, count * sizeof(T));
-    pipe.InitBuffer(max, blocks * sizeof(float));
-    pipe.InitBuffer(sum, blocks * sizeof(float));
+    pipe.InitBuffer(max, blocks * sizeof(S));
+    pipe.InitBuffer(sum, blocks * sizeof(S));
     pipe.InitBuffer(factor, p.rows * 32);
     LocalTensor<T> a = in.AllocTensor<T>();
     DataCopy(a, xGm, count);
@@ -144,8 +144,8 @@ __aicore__ inline void SoftmaxCalls(GM_ADDR x, GM_ADDR y, GM_ADDR out, GM_ADDR s
     a = in.DeQue<T>();
     b = in.DeQue<T>();
     LocalTensor<T> dst = result.AllocTensor<T>();
-    LocalTensor<float> m = max.Get<float>();
-    LocalTensor<float> s = sum.Get<float>();
+    LocalTensor<S> m = max.Get<S>();
+    LocalTensor<S> s = sum.Get<S>();
     LocalTensor<T> f = factor.Get<T>();
     Duplicate(dst, T(0), static_cast<int32_t>(count));
     PipeBarrier<PIPE_V>();
@@ -154,21 +154,22 @@ __aicore__ inline void SoftmaxCalls(GM_ADDR x, GM_ADDR y, GM_ADDR out, GM_ADDR s
     tiling.srcK = p.pitch;
     const SoftMaxShapeInfo shape = {p.rows, p.pitch, p.rows, p.columns};
     switch (p.op) {
-        case 0: SoftMax<T>(dst, s, m, a, tiling, shape); break;
+        case 0: SoftMax<T, false, false, nz>(dst, s, m, a, tiling, shape); break;
         case 1:
-            SoftmaxFlashV2<T, false>(dst, s, m, a, f, s, m, tiling, shape);
-            SoftmaxFlashV2<T, true>(dst, s, m, b, f, s, m, tiling, shape);
+            SoftmaxFlashV2<T, false, false, false, nz>(dst, s, m, a, f, s, m, tiling, shape);
+            SoftmaxFlashV2<T, true, false, false, nz>(dst, s, m, b, f, s, m, tiling, shape);
             break;
         case 2:
-            SoftMax<T>(dst, s, m, a, tiling, shape);
-            SimpleSoftMax<T>(dst, s, m, a, tiling, shape);
+            SoftMax<T, false, false, nz>(dst, s, m, a, tiling, shape);
+            SimpleSoftMax<T, false, false, nz>(dst, s, m, a, tiling, shape);
             break;
         default:
-            if constexpr (std::is_same<T, float>::value) {
-                SoftmaxGradFront<float>(s, a, b, tiling, shape);
-                Duplicate(m, 0.0f, static_cast<int32_t>(blocks));
+            if constexpr (std::is_same<T, S>::value) {
+                SoftmaxGradFront<T, false, nz>(s, a, b, tiling, shape);
+                Duplicate(m, T(0), static_cast<int32_t>(blocks));
                 PipeBarrier<PIPE_V>();
-                const bool found = AdjustSoftMaxRes<float, float>(dst, m, 0u, 3.0f, {p.rows, p.pitch, p.rows, p.columns});
+                const bool found =
+                    AdjustSoftMaxRes<T, S, nz>(dst, m, 0u, T(3.0f), {p.rows, p.pitch, p.rows, p.columns});
                 ascendc_assert(found);
             }
             break;
@@ -187,12 +188,14 @@ __aicore__ inline void SoftmaxCalls(GM_ADDR x, GM_ADDR y, GM_ADDR out, GM_ADDR s
 }
 
 extern "C" __global__ __aicore__ __vector__ void softmax_calls(
-    GM_ADDR x, GM_ADDR y, GM_ADDR out, GM_ADDR stats, Rows p, int32_t isHalf)
+    GM_ADDR x, GM_ADDR y, GM_ADDR out, GM_ADDR stats, Rows p, int32_t types)
 {
-    if (isHalf != 0) {
-        SoftmaxCalls<half>(x, y, out, stats, p);
-    } else {
-        SoftmaxCalls<float>(x, y, out, stats, p);
+    switch (types) {
+        case 0: SoftmaxCalls<float, float, false>(x, y, out, stats, p); break;
+        case 1: SoftmaxCalls<half, float, false>(x, y, out, stats, p); break;
+        case 2: SoftmaxCalls<half, half, false>(x, y, out, stats, p); break;
+        case 3: SoftmaxCalls<float, float, true>(x, y, out, stats, p); break;
+        default: SoftmaxCalls<half, half, true>(x, y, out, stats, p); break;
     }
 }
 

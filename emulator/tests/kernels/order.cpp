@@ -91,6 +91,67 @@ extern "C" __global__ __aicore__ void order_cube(GM_ADDR x, GM_ADDR z, int32_t b
     PipeBarrier<PIPE_ALL>();
 }
 
+// Products and moves that only the unit orders, and halves of that.
+extern "C" __global__ __aicore__ void order_unit(GM_ADDR x, GM_ADDR z, int32_t which)
+{
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
+    GlobalTensor<half> from;
+    GlobalTensor<float> to;
+    from.SetGlobalBuffer((__gm__ half*)x, 4096);
+    to.SetGlobalBuffer((__gm__ float*)z, 4096);
+    LocalTensor<half> l1(TPosition::A1, 0, 1024);
+    LocalTensor<half> a(TPosition::A2, 0, 1024);
+    LocalTensor<half> b(TPosition::B2, 0, 1024);
+    LocalTensor<float> c(TPosition::CO1, 0, 1024);
+    FixpipeParamsV220 fix(32, 32, 32, 32, false);
+    DataCopy(l1, from, Nd2NzParams(1, 32, 32, 0, 32, 32, 1, 0));
+    SetFlag<HardEvent::MTE2_MTE1>(0);
+    WaitFlag<HardEvent::MTE2_MTE1>(0);
+    LoadData(a, l1, LoadData2DParams(0, 4, 1, 0, 0, false, 0));
+    LoadData(b, l1, LoadData2DParams(0, 4, 1, 0, 0, false, 0));
+    SetFlag<HardEvent::MTE1_M>(0);
+    WaitFlag<HardEvent::MTE1_M>(0);
+    SetMMRowMajor();
+    fix.unitFlag = 3;
+    switch (which) {
+        case 0:
+            Mmad(c, a, b, MmadParams(32, 32, 32, 2, false, true));
+            PipeBarrier<PIPE_M>();
+            Mmad(c, a, b, MmadParams(32, 32, 32, 3, false, false));
+            fix.unitFlag = 2; // the sums are read again
+            Fixpipe(to, c, fix);
+            fix.unitFlag = 3;
+            Fixpipe(to[1024], c, fix);
+            Mmad(c, a, b, MmadParams(32, 32, 32, 3, false, true));
+            Fixpipe(to[2048], c, fix);
+            break;
+        case 1:
+            Mmad(c, a, b, MmadParams(32, 32, 32, 3, false, true)); // unit-untaken
+            fix.unitFlag = 0;
+            break;
+        case 2: Mmad(c, a, b, MmadParams(32, 32, 32, 0, false, true)); break;
+        case 3:
+            Mmad(c, a, b, MmadParams(32, 32, 32, 3, false, true));
+            Mmad(c, a, b, MmadParams(32, 32, 32, 3, false, true)); // unit-refilled
+            break;
+        case 4:
+            Mmad(c, a, b, MmadParams(32, 32, 32, 2, false, true)); // unit-begun
+            fix.unitFlag = 0;
+            break;
+        case 5:
+            Mmad(c, a, b, MmadParams(32, 32, 32, 3, false, true)); // unit-half
+            fix.nSize = 16;
+            break;
+        default: break;
+    }
+    if (which != 0) {
+        SetFlag<HardEvent::M_FIX>(0);
+        WaitFlag<HardEvent::M_FIX>(0);
+        Fixpipe(to, c, fix); // unit-unfilled
+    }
+    PipeBarrier<PIPE_ALL>();
+}
+
 // A hand-over from the cube core to the vector cores through global memory, and between vector cores.
 extern "C" __global__ __aicore__ void order_mix(uint64_t sync, GM_ADDR x, GM_ADDR z, int32_t broken)
 {

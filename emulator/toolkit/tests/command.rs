@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 const COMMAND: &str = env!("CARGO_BIN_EXE_fa-emulator");
 
 fn source() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/kernels/scale.cpp")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/kernels/scale.cpp")
 }
 
 /// The source as a binary; most runs here are not about compiling.

@@ -22,7 +22,7 @@ pub(crate) fn lay_out(root: Option<&Path>) -> anyhow::Result<String> {
 
 fn library_name() -> String {
     let (prefix, suffix) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-    format!("{prefix}fa_emulator{suffix}")
+    format!("{prefix}ascendcl{suffix}")
 }
 
 /// A file beside this command, or where Cargo keeps what a package's tests need.
@@ -32,7 +32,7 @@ fn beside(command: &Path, name: &str) -> anyhow::Result<PathBuf> {
     match places.iter().find(|path| path.is_file()) {
         Some(path) => Ok(path.clone()),
         None => bail!(
-            "`{name}` is not in {}: build the whole package with `cargo build -p fa-emulator`",
+            "`{name}` is not in {}: build the whole package with `cargo build -p fa-emulator-toolkit`",
             folder.display()
         ),
     }
