@@ -206,7 +206,7 @@ fn absent_calls() {
     ];
     let body: String = calls
         .iter()
-        .map(|(call, _)| format!("    {call}\n"))
+        .map(|(call, _)| format!("    {{ {call} }}\n"))
         .collect();
     let error = attempt("k.cpp", &kernel(&format!("{tensors}{body}")), &USUAL).error();
     for (call, message) in calls {
