@@ -49,8 +49,9 @@ unsafe extern "C-unwind" fn issue(record: *const RawRecord) -> u64 {
 }
 
 /// Kinds that the headers report; findings have static names.
-const HEADER_KINDS: [&str; 10] = [
+const HEADER_KINDS: [&str; 11] = [
     "event-id",
+    "tpipe-missing",
     "queue-empty",
     "queue-full",
     "queue-misuse",

@@ -108,6 +108,7 @@ fn matrix_unit() {
     outputs(&module);
     integers(&module);
     other_loads(&module);
+    group_tails(&module);
     barriers(&module);
     speed(&module);
 }
@@ -252,6 +253,24 @@ fn integers(module: &Module) {
         let want = f16::from_f32((sum + bias[col]) as f32 * 0.125);
         let want = want.to_f32().clamp(-65504.0, 65504.0);
         assert_eq!(f16::from_bits(bits).to_f32(), want);
+    }
+}
+
+/// Columns are filled up to a block with zeros, rows below the matrix stay as they were.
+fn group_tails(module: &Module) {
+    let x: Vec<u16> = (1..=100).collect();
+    let (from, out) = (Buffer::from(&x), Buffer::new(1024));
+    let args = [Arg::Buffer(&from), Arg::Buffer(&out)];
+    module.launch("group_tails", 1, &args).ok();
+    let seven = f16::from_f32(7.0).to_bits();
+    for (at, bits) in out.read::<u16>().into_iter().enumerate() {
+        let (row, column) = (at / 16 % 16, at / 256 * 16 + at % 16);
+        let expected = match (row < 5, column < 20) {
+            (true, true) => x[row * 20 + column],
+            (true, false) => 0,
+            (false, _) => seven,
+        };
+        assert_eq!(bits, expected, "row {row}, column {column}");
     }
 }
 

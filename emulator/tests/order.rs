@@ -9,6 +9,7 @@ use fa_emulator::experiment::{self, Experiment};
 use fa_emulator::report::Finding;
 
 const FILE: &str = "order.cpp";
+const PLANTED: &str = "../../examples/kernels/planted.cpp";
 
 /// Bit of the kernel's last argument, marker of the later access, kind, and what the help names.
 type Case = (i32, &'static str, &'static str, &'static str);
@@ -22,6 +23,7 @@ const VECTOR: &[Case] = &[
     (5, "// waw-mte3", "race-waw", "PipeBarrier<PIPE_MTE3>"),
     (6, "// raw-s-v", "race-raw", "HardEvent::S_V"),
     (7, "// raw-v-s", "race-raw", "HardEvent::V_S"),
+    (8, "// waw-mte2", "race-waw", "PipeBarrier<PIPE_MTE2>"),
 ];
 
 const CUBE: &[Case] = &[
@@ -137,6 +139,9 @@ fn mix(module: &Module, x: &Buffer, z: &Buffer) {
     let outcome = launch(1);
     let finding = expect(&outcome, wrong_pipe);
     assert!(finding.message.contains("block 0 aic"), "{finding}");
+    // The wait holds back what comes later; what came before it need not have completed.
+    let not_drained = (2, "// raw-not-drained", "race-raw", "HardEvent::MTE2_V");
+    expect(&launch(4), not_drained);
     let outcome = launch(2);
     let unsynchronised = (1, "// raw-between-cores", "race-raw", "SyncAll");
     let found = outcome
@@ -198,7 +203,7 @@ fn trusting(module: &Module, x: &Buffer, z: &Buffer) {
 fn five_mistakes_in_one_run() {
     let _one = one_at_a_time();
     strict();
-    let module = Module::compile(FILE);
+    let module = Module::compile(PLANTED);
     let x = Buffer::from(&[1.0f32; 4096]);
     let z = Buffer::from(&[0.0f32; 4096]);
     let outcome = module.launch_as_set("planted", 1, &[Arg::Buffer(&x), Arg::Buffer(&z)]);
@@ -209,7 +214,7 @@ fn five_mistakes_in_one_run() {
         ("uninitialised", "// planted-uninitialised"),
         ("leftover-flag", "// planted-lost-flag"),
     ] {
-        outcome.finds(kind, FILE, marker);
+        outcome.finds(kind, PLANTED, marker);
     }
     assert_eq!(outcome.findings.len(), 5, "{:#?}", outcome.findings);
 }

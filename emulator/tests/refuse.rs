@@ -49,6 +49,8 @@ const VECTOR: &[(i32, &str, &str)] = &[
     (40, "// assertion", "kernel-assert"),
     (41, "// copy-blocks", "parameter-range"),
     (42, "// sync-all-type", "kernel-type"),
+    (43, "// ub-to-l1", "wrong-position"),
+    (44, "// no-pipe", "tpipe-missing"),
 ];
 
 const CUBE: &[(i32, &str, &str)] = &[
@@ -74,6 +76,11 @@ const CUBE: &[(i32, &str, &str)] = &[
     (19, "// fix-nd", "parameter-range"),
     (20, "// fix-deq", "deq-scalar-unset"),
     (21, "// mmad-extent", "tensor-extent"),
+    (23, "// mmad-b-align", "misaligned"),
+    (24, "// l1-past-end", "out-of-bounds"),
+    (25, "// l0a-past-end", "out-of-bounds"),
+    (26, "// l0b-past-end", "out-of-bounds"),
+    (27, "// l0c-past-end", "out-of-bounds"),
 ];
 
 /// Case, marker in the source, kind; of the framework, library calls and rarer fields.
@@ -157,6 +164,11 @@ const LOADS: &[(i32, &str, &str)] = &[
     (30, "// fix-stride-zero", "parameter-range"),
     (31, "// no-such-path", "wrong-position"),
     (32, "// co1-quant", "quant-mode"),
+    (33, "// bt-past-end", "out-of-bounds"),
+    (34, "// fb-length", "copy-length"),
+    (35, "// fb-past-end", "out-of-bounds"),
+    (36, "// pad-to-l1", "wrong-position"),
+    (37, "// co1-align", "misaligned"),
 ];
 
 fn check(module: &Module, kernel: &str, cases: &[(i32, &str, &str)]) {
@@ -286,6 +298,12 @@ fn notes(module: &Module) {
     let outcome = module.launch("refuse_vector", 1, &[Arg::Buffer(&gm), scalar(36)]);
     let finding = outcome.finds("event-id-reserved", FILE, "// event-reserved");
     assert_eq!(finding.severity, fa_emulator::report::Severity::Warning);
+    assert_eq!(outcome.code, 0);
+    let outcome = module.launch("refuse_loads", 1, &[Arg::Buffer(&gm), scalar(38)]);
+    outcome.finds("beyond-usable", FILE, "// beyond-usable");
+    assert_eq!(outcome.code, 0);
+    let outcome = mix(module, 6);
+    outcome.finds("cross-core-flag-reserved", FILE, "// flag-reserved");
     assert_eq!(outcome.code, 0);
 }
 

@@ -333,6 +333,10 @@ fn rules(module: &Module) {
         _ => None,
     });
     expect(15, &|i| Some(x[i].max(0.25)));
+    expect(16, &|i| {
+        let (piece, lane) = (i / 16, i % 16);
+        (i < 32 && lane < 8).then(|| x[16 * piece + if lane < 5 { lane } else { 0 }])
+    });
 }
 
 fn selections(module: &Module) {

@@ -136,7 +136,7 @@ pub struct Timing {
 pub struct Slopes {
     /// Add, Sub, Max, Min.
     pub add: Slope,
-    /// Mul and its fused forms.
+    /// Mul.
     pub mul: Slope,
     /// Instructions with a scalar, Duplicate, Copy.
     pub scalar: Slope,
@@ -156,6 +156,8 @@ pub struct Slopes {
     pub div_fp16: Slope,
     /// Axpy.
     pub axpy: Slope,
+    /// MulAddDst and FusedMulAdd.
+    pub fused: Slope,
     /// Cast from fp32.
     pub narrow: Slope,
     /// Cast to fp32.

@@ -81,7 +81,7 @@ inline void CopyOut(
     fix.srcNdStride = state.srcNdStride;
     fix.dstNdStride = state.dstNdStride;
     const AscendC::CO2Layout format = params.nz2ndEn ? AscendC::CO2Layout::ROW_MAJOR : AscendC::CO2Layout::NZ;
-    FixpipeRecord<D, U, T>(record, dst, src, fix, format);
+    FixpipeRecord<D, U, T>(record, dst, src, fix, format).Param(12, 1);
     if constexpr (kIsAic) {
         record.Issue();
     }

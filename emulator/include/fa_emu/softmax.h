@@ -85,7 +85,7 @@ inline AscendC::LocalTensor<uint8_t> LeftOver(FaEmuLoc loc)
 {
     AscendC::TPipe* pipe = CurrentPipe();
     if (pipe == nullptr) {
-        PipeError("header", "the call takes its temporary buffer from the TPipe, and there is none",
+        PipeError("tpipe-missing", "the call takes its temporary buffer from the TPipe, and there is none",
                   "pass sharedTmpBuffer", loc);
         return {};
     }

@@ -94,6 +94,13 @@ impl Core {
         0
     }
 
+    /// The compiler, where it is trusted, has the scalar unit and the vector unit wait for each other.
+    pub(super) fn await_vector(&mut self) {
+        if self.random.is_some() && self.shared.options.auto_sync {
+            self.advance();
+        }
+    }
+
     /// A random number below `limit`.
     fn draw(&mut self, limit: u64) -> u64 {
         let state = self.random.as_mut().expect("only random launches draw");
@@ -127,7 +134,8 @@ impl Core {
         if holds_order(head) {
             return usize::from(self.ready(head));
         }
-        if matches!(pipe, Pipe::S | Pipe::M | Pipe::Mte1) {
+        let ordered = pipe == Pipe::V && self.shared.options.auto_sync;
+        if ordered || matches!(pipe, Pipe::S | Pipe::M | Pipe::Mte1) {
             return 1;
         }
         let free = queue.iter().position(holds_order);

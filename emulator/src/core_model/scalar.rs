@@ -22,6 +22,7 @@ impl Core {
             },
             &footprint,
         )?;
+        self.await_vector();
         self.order_scalar(&footprint, loc);
         let width = operand.width();
         let (bytes, shadow) = exec::read_place(&self.machine.locals, &place, 0, width);
@@ -55,6 +56,7 @@ impl Core {
             },
             &footprint,
         )?;
+        self.await_vector();
         self.order_scalar(&footprint, loc);
         let width = operand.width();
         let bytes = record.scalar.to_le_bytes();

@@ -127,6 +127,12 @@ fn remedy(earlier: &Access, later: &Access, cores: &[CoreInfo]) -> String {
             "SyncAll between line {first} and line {second}, or bytes of their own for each core"
         );
     }
+    if from == to && first == second {
+        return format!(
+            "PipeBarrier<{}>() before line {second} runs again",
+            enumerator(from)
+        );
+    }
     if from == to {
         return format!(
             "PipeBarrier<{}>() between line {first} and line {second}",

@@ -4,7 +4,7 @@ use crate::abi::RawRecord;
 use crate::dtype::{Dtype, Overflow};
 use crate::local::Mem;
 use crate::plan::copy::atomic;
-use crate::plan::cube::{UnitFlag, require_unit_flag};
+use crate::plan::cube::{UnitFlag, fractal_bytes, require_unit_flag};
 use crate::plan::vector::Footprints;
 use crate::plan::{
     AtomicOp, Checked, Context, Operand, Place, footprint, operand, place, require_align,
@@ -78,7 +78,12 @@ pub(crate) fn plan_fixpipe(
     let src = operand(record, 1, "src")?;
     require_mem(&src, &[Mem::L0c])?;
     require_mem(&dst, &[Mem::Gm, Mem::L1])?;
-    let l0c_unit = context.target.limits.fractal_rows as usize * src.width();
+    // The older call asks for whole fractals of 16-bit elements.
+    let l0c_unit = if record.p[12] != 0 {
+        fractal_bytes(context) * src.width().div_ceil(2)
+    } else {
+        context.target.limits.fractal_rows as usize * src.width()
+    };
     require_align(&src, l0c_unit)?;
     if dst.mem == Mem::L1 {
         require_align(&dst, context.block())?;

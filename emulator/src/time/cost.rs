@@ -267,7 +267,8 @@ fn slope_of(timing: &Timing, plan: &VectorPlan) -> Slope {
     let half = plan.dst_type.width() == 2;
     match plan.code {
         Code::Add | Code::Sub | Code::Max | Code::Min | Code::AddRelu | Code::SubRelu => slopes.add,
-        Code::Mul | Code::MulAddDst | Code::FusedMulAdd | Code::FusedMulAddRelu => slopes.mul,
+        Code::Mul => slopes.mul,
+        Code::MulAddDst | Code::FusedMulAdd | Code::FusedMulAddRelu => slopes.fused,
         Code::Div if half => slopes.div_fp16,
         Code::Div => slopes.div_fp32,
         Code::And | Code::Or | Code::Not | Code::Shl | Code::Shr => slopes.bitwise,

@@ -292,6 +292,24 @@ extern "C" __global__ __aicore__ void product_by_load3d(GM_ADDR a, GM_ADDR b, GM
     PipeBarrier<PIPE_ALL>();
 }
 
+// Rows and columns that a copy into column groups leaves or fills.
+extern "C" __global__ __aicore__ void group_tails(GM_ADDR x, GM_ADDR out)
+{
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
+    GlobalTensor<half> xGm;
+    GlobalTensor<half> outGm;
+    xGm.SetGlobalBuffer((__gm__ half*)x, 100);
+    outGm.SetGlobalBuffer((__gm__ half*)out, 512);
+    LocalTensor<half> l1(TPosition::A1, 0, 512);
+    InitConstValue(l1, InitConstValueParams<half>(1, 32, 0, half(7)));
+    PipeBarrier<PIPE_MTE2>();
+    DataCopy(l1, xGm, Nd2NzParams(1, 5, 20, 0, 20, 16, 1, 0));
+    SetFlag<HardEvent::MTE2_MTE3>(0);
+    WaitFlag<HardEvent::MTE2_MTE3>(0);
+    DataCopy(outGm, l1, 512);
+    PipeBarrier<PIPE_ALL>();
+}
+
 extern "C" __global__ __aicore__ void row_times_matrix(GM_ADDR a, GM_ADDR b, GM_ADDR c)
 {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);

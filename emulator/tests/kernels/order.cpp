@@ -27,6 +27,8 @@ extern "C" __global__ __aicore__ void order_vector(GM_ADDR x, GM_ADDR z, int32_t
     DataCopy(to, b, 1024); // raw-v-mte3
     WITH(3, (SetFlag<HardEvent::V_MTE2>(0), WaitFlag<HardEvent::V_MTE2>(0)))
     DataCopy(a, from[1024], 1024); // war-v-mte2
+    WITH(8, PipeBarrier<PIPE_MTE2>())
+    DataCopy(a, from[2048], 512); // waw-mte2
     SetFlag<HardEvent::MTE2_V>(0);
     WaitFlag<HardEvent::MTE2_V>(0);
     WITH(4, (SetFlag<HardEvent::MTE3_V>(0), WaitFlag<HardEvent::MTE3_V>(0)))
@@ -185,7 +187,16 @@ extern "C" __global__ __aicore__ void order_mix(uint64_t sync, GM_ADDR x, GM_ADD
     }
     if ASCEND_IS_AIV {
         LocalTensor<float> ub(TPosition::VECIN, 0, 1024);
+        LocalTensor<float> early(TPosition::VECIN, 8192, 64);
+        GlobalTensor<float> other;
+        other.SetGlobalBuffer((__gm__ float*)x, 64);
+        DataCopy(early, other, 64);
         CrossCoreWaitFlag(0);
+        if ((broken & 4) == 0) {
+            SetFlag<HardEvent::MTE2_V>(0);
+            WaitFlag<HardEvent::MTE2_V>(0);
+        }
+        Adds(early, early, 1.0f, 64); // raw-not-drained
         DataCopy(ub, to, 1024); // raw-fix-mte2
         SetFlag<HardEvent::MTE2_MTE3>(0);
         WaitFlag<HardEvent::MTE2_MTE3>(0);
@@ -195,33 +206,6 @@ extern "C" __global__ __aicore__ void order_mix(uint64_t sync, GM_ADDR x, GM_ADD
         }
         DataCopy(ub, to[2048 - GetSubBlockIdx() * 1024], 1024); // raw-between-cores
     }
-    PipeBarrier<PIPE_ALL>();
-}
-
-// Five mistakes that hardware leaves silent or answers with a number.
-extern "C" __global__ __aicore__ void planted(GM_ADDR x, GM_ADDR z)
-{
-    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
-    GlobalTensor<float> from;
-    GlobalTensor<float> to;
-    from.SetGlobalBuffer((__gm__ float*)x, 4096);
-    to.SetGlobalBuffer((__gm__ float*)z, 4096);
-    LocalTensor<float> a(TPosition::VECIN, 0, 1024);
-    LocalTensor<float> b(TPosition::VECOUT, 4096, 1024);
-    LocalTensor<float> c(TPosition::VECCALC, 8192, 1024);
-    LocalTensor<uint32_t> offsets(TPosition::VECCALC, 16384, 64);
-    DataCopy(a, from, 1024);
-    SetFlag<HardEvent::MTE2_V>(0);
-    Adds(b, a, 1.0f, 1024); // planted-race
-    WaitFlag<HardEvent::MTE2_V>(0);
-    PipeBarrier<PIPE_V>();
-    Adds(b[8], b, 1.0f, 512); // planted-overlap
-    Adds(c[4], a, 1.0f, 64); // planted-misalignment
-    Gather(c, a, offsets, 0u, 64); // planted-uninitialised
-    SetFlag<HardEvent::V_MTE3>(1); // planted-lost-flag
-    SetFlag<HardEvent::V_MTE3>(0);
-    WaitFlag<HardEvent::V_MTE3>(0);
-    DataCopy(to, b, 1024);
     PipeBarrier<PIPE_ALL>();
 }
 

@@ -85,6 +85,8 @@ extern "C" __global__ __aicore__ void refuse_vector(GM_ADDR gm, int32_t which)
         case 40: ascendc_assert(which == 0); break; // assertion
         case 41: DataCopy(a, g, DataCopyParams(4096, 1, 0, 0)); break; // copy-blocks
         case 42: SyncAll(); break; // sync-all-type
+        case 43: DataCopy(l1, h, 64); break; // ub-to-l1
+        case 44: SoftMax<float>(a, a, a, b, SoftMaxTiling()); break; // no-pipe
         default: break;
     }
     if (which < 0) {
@@ -148,6 +150,11 @@ extern "C" __global__ __aicore__ void refuse_cube(GM_ADDR gm, int32_t which)
             break;
         }
         case 21: Mmad(c, a, b, MmadParams(100, 100, 16, 0, false, true)); break; // mmad-extent
+        case 23: Mmad(c, a, b[16], MmadParams(16, 16, 16, 0, false, true)); break; // mmad-b-align
+        case 24: DataCopy(LocalTensor<half>(TPosition::A1, 524224, 64), g, 64); break; // l1-past-end
+        case 25: LoadData(LocalTensor<half>(TPosition::A2, 65024, 512), l1, LoadData2DParams(0, 2, 1, 0, 0, false, 0)); break; // l0a-past-end
+        case 26: LoadData(LocalTensor<half>(TPosition::B2, 65024, 512), l1, LoadData2DParams(0, 2, 1, 0, 0, false, 0)); break; // l0b-past-end
+        case 27: Mmad(LocalTensor<float>(TPosition::CO1, 130048, 512), a, b, MmadParams(32, 16, 16, 0, false, true)); break; // l0c-past-end
         case 22:
             Mmad(c[1024], a, b, MmadParams(16, 16, 16, 0, false, false)); // garbage-accumulated
             SetFlag<HardEvent::M_FIX>(0);
@@ -175,12 +182,16 @@ extern "C" __global__ __aicore__ void refuse_mix(uint64_t sync, int32_t which)
                 break;
             case 4: CrossCoreSetFlag<2, PIPE_FIX>(16); break; // no-such-flag
             case 5: SyncAll<false>(); break;
+            case 6: CrossCoreSetFlag<2, PIPE_FIX>(11); break; // flag-reserved
             default: break;
         }
     }
     if ASCEND_IS_AIV {
         if (which == 1 && GetSubBlockIdx() == 0) {
             CrossCoreSetFlag<2, PIPE_MTE3>(4);
+        }
+        if (which == 6) {
+            CrossCoreWaitFlag(11);
         }
         if (which == 5 && GetSubBlockIdx() == 0) {
             SyncAll<false>(); // one-is-missing
@@ -373,6 +384,16 @@ extern "C" __global__ __aicore__ void refuse_loads(GM_ADDR gm, int32_t which)
             DataCopy(g, c, old); // co1-quant
             break;
         }
+        case 33: DataCopy(LocalTensor<float>(TPosition::C2, 960, 32), l1.ReinterpretCast<float>(), 32); break; // bt-past-end
+        case 34: DataCopy(LocalTensor<uint64_t>(TPosition::C2PIPE2GM, 0, 16), scales, 8); break; // fb-length
+        case 35: DataCopy(LocalTensor<uint64_t>(TPosition::C2PIPE2GM, 7040, 32), scales, 32); break; // fb-past-end
+        case 36: DataCopyPad(l1, g, DataCopyExtParams(1, 32, 0, 0, 0), DataCopyPadExtParams<half>()); break; // pad-to-l1
+        case 37: {
+            DataCopyCO12DstParams old(16, 16, 16, 16, QuantMode_t::NoQuant, 0, false, true);
+            DataCopy(out, c[64], old); // co1-align
+            break;
+        }
+        case 38: DataCopy(LocalTensor<half>(TPosition::A1, 524032, 64), g, 64); break; // beyond-usable
         default: break;
     }
     PipeBarrier<PIPE_ALL>();

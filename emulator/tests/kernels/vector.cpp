@@ -499,6 +499,15 @@ extern "C" __global__ __aicore__ void rules(GM_ADDR x, GM_ADDR y, GM_ADDR out, i
             PipeBarrier<PIPE_ALL>();
             return;
         }
+        // Without paddings the filler up to a block is the first element of the piece.
+        case 16: {
+            SetFlag<HardEvent::V_MTE2>(0);
+            WaitFlag<HardEvent::V_MTE2>(0);
+            DataCopyPad(l.z_, l.xGm, DataCopyExtParams(2, 20, 44, 1, 0), DataCopyPadExtParams<float>(false, 0, 0, 0.0f));
+            SetFlag<HardEvent::MTE2_MTE3>(0);
+            WaitFlag<HardEvent::MTE2_MTE3>(0);
+            break;
+        }
         default: break;
     }
     l.Store();

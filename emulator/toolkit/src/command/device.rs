@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_void};
 use std::path::Path;
 use std::ptr;
 
-use anyhow::{bail, ensure};
+use anyhow::{anyhow, bail, ensure};
 use fa_emulator::acl;
 use fa_emulator::report::{self, Finding};
 
@@ -153,7 +153,11 @@ impl Kernel {
             let none = ptr::null_mut();
             let code =
                 acl::aclrtLaunchKernelWithConfig(self.function, blocks, stream, none, list, none);
-            check(code, "aclrtLaunchKernelWithConfig")?;
+            check(code, "aclrtLaunchKernelWithConfig").map_err(|error| {
+                anyhow!(
+                    "{error}\n  help: --args takes one word for each parameter, and `struct:TYPE:VALUE,...` for a structure"
+                )
+            })?;
             // A failure of the kernel arrives as findings.
             let code = acl::aclrtSynchronizeStream(stream);
             let message = last_message();

@@ -16,7 +16,7 @@ use session::Session;
 
 /// Runs Ascend C kernels on a model of the chip. Results, findings and times are emulated.
 #[derive(Parser)]
-#[command(version, about)]
+#[command(version)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -76,7 +76,8 @@ struct LaunchArgs {
     /// Blocks of the launch.
     #[arg(long, default_value_t = 1)]
     blocks: u32,
-    /// Arguments in order, each `[NAME=]` and one of `TYPE:VALUE`, `TYPE:FILL:SHAPE`, `FILE.npy`, `bytes:HEX`.
+    /// Arguments in order, each `[NAME=]` and one of `TYPE:VALUE`, `TYPE:FILL:SHAPE`, `FILE.npy`, `bytes:HEX`, and for a
+    /// structure `struct:TYPE:VALUE,TYPE:VALUE,...`.
     /// TYPE: f32 f16 bf16 i8 u8 i16 u16 i32 u32 i64 u64. FILL: zeros ones index random undefined. SHAPE: 4x128.
     /// `u64:sync` is the address that `SetSyncBaseAddr` takes.
     #[arg(long, num_args = 0.., allow_hyphen_values = true, value_name = "ARG")]

@@ -135,6 +135,9 @@ pub(crate) fn parse(word: &str, position: usize) -> anyhow::Result<Value> {
     if what.ends_with(".npy") {
         return Ok(Value::Buffer(read(name, what.as_ref())?));
     }
+    if let Some(fields) = what.strip_prefix("struct:") {
+        return Ok(Value::Plain(structure(fields)?));
+    }
     let parts: Vec<&str> = what.split(':').collect();
     match parts.as_slice() {
         ["bytes", digits] => Ok(Value::Plain(hex(digits)?)),
@@ -164,9 +167,26 @@ pub(crate) fn parse(word: &str, position: usize) -> anyhow::Result<Value> {
             }))
         }
         _ => bail!(
-            "`{what}` is no argument: write TYPE:VALUE, TYPE:FILL:SHAPE, FILE.npy or bytes:HEX"
+            "`{what}` is no argument: write TYPE:VALUE, struct:TYPE:VALUE,..., TYPE:FILL:SHAPE, FILE.npy or bytes:HEX"
         ),
     }
+}
+
+/// A structure as C lays it out: each field on a multiple of its size, the whole a multiple of the largest.
+fn structure(fields: &str) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut align = 1;
+    for field in fields.split(',') {
+        let pair = field.split_once(':');
+        let (element, value) =
+            pair.with_context(|| format!("`{field}` is no field; write TYPE:VALUE"))?;
+        let element = Type::parse(element)?;
+        align = align.max(element.bytes());
+        bytes.resize(bytes.len().next_multiple_of(element.bytes()), 0);
+        bytes.extend(number(element, value)?);
+    }
+    bytes.resize(bytes.len().next_multiple_of(align), 0);
+    Ok(bytes)
 }
 
 fn number(element: Type, text: &str) -> anyhow::Result<Vec<u8>> {
