@@ -239,10 +239,10 @@ impl Bench {
         head.rsplit(' ').next().unwrap_or("")
     }
 
-    /// Whether no wait follows in the function of a line.
-    fn is_last_wait(&self, line: u32) -> bool {
-        let waits = self.sites("AscendC::WaitFlag<");
-        let mut later = waits.range(line + 1..);
+    /// Whether that call does not follow again in the function of a line.
+    fn is_last(&self, call: &str, line: u32) -> bool {
+        let sites = self.sites(call);
+        let mut later = sites.range(line + 1..);
         later.all(|&other| self.function(other) != self.function(line))
     }
 
@@ -404,7 +404,7 @@ fn mutants(bench: &Bench, observed: &Observed) -> Vec<(String, Fault, Option<&'s
         let excuse = match (bench.function(set), bench.function(wait)) {
             ("FreeBuffers" | "Run", _) => Some("a buffer that is free from the start"),
             (_, "DrainBuffers") => Some("a final drain"),
-            (_, "Run") if bench.is_last_wait(wait) => Some("a final drain"),
+            (_, "Run") if bench.is_last("AscendC::WaitFlag<", wait) => Some("a final drain"),
             _ => None,
         };
         let name = format!(
@@ -457,17 +457,26 @@ fn mutants(bench: &Bench, observed: &Observed) -> Vec<(String, Fault, Option<&'s
     all
 }
 
-/// Sites that order nothing by themselves: kernel (none stands for any), function of the set or barrier, function of the
-/// wait, what stands between brackets.
+/// Sites that order nothing by themselves: kernel (none stands for any), function of the set or whose last barrier it is,
+/// function of the wait, what stands between brackets.
 const REDUNDANT: &[(&str, &str, &str, &str)] = &[
     // From one task without keys to the next, the flag of the LSE, behind it on the same pipe, is waited for with it. The
     // set is the one that orders tasks with keys, and what is set has to be waited for.
     ("", "StoreOutput", "StoreEmptyTasks", "kOutputStored"),
-    // No value of a row needs the uniform ones, so either barrier would do; where one does, both are needed.
+    // Barriers at the end of a vector program, where every program behind it in this kernel has one before it reads
+    // what the first has written.
     ("softcap_causal", "ComputeUniformValues", "", "PIPE_V"),
     ("softcap_causal", "MakeCounters", "", "PIPE_V"),
-    // Another barrier follows before anything reads what was written.
-    ("merge", "ComputeWeight", "", "PIPE_V"),
+    ("relative", "LoadTables", "", "PIPE_V"),
+    ("relative", "RaiseReferences", "", "PIPE_V"),
+    ("relative", "MakeCounters", "", "PIPE_V"),
+    ("dense_or_near", "ApplyScore", "", "PIPE_V"),
+    ("packed", "BeginTile", "", "PIPE_V"),
+    ("odd_head_dim", "BeginTile", "", "PIPE_V"),
+    ("sink_window", "ComputeUniformValues", "", "PIPE_V"),
+    ("sink_window", "MakeCounters", "", "PIPE_V"),
+    // Behind these a part is loaded, whose flags order all that the vector unit has done.
+    ("merge", "FindMaximum", "", "PIPE_V"),
     ("merge", "AddParts", "", "PIPE_V"),
     ("merge", "ComputeLse", "", "PIPE_V"),
 ];
@@ -619,7 +628,9 @@ fn known(bench: &Bench, name: &str, fault: &Fault) -> bool {
             set,
             wait: Some(wait),
         } => (*set, bench.function(*wait), ['(', ')']),
-        Fault::LostBarrier { line } => (*line, "", ['<', '>']),
+        Fault::LostBarrier { line } if bench.is_last("AscendC::PipeBarrier<", *line) => {
+            (*line, "", ['<', '>'])
+        }
         Fault::SharedSlot { .. } => return ONE_PIPE.iter().any(|buffer| name.ends_with(buffer)),
         _ => return false,
     };
