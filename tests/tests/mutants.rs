@@ -475,6 +475,7 @@ const REDUNDANT: &[(&str, &str, &str, &str)] = &[
     ("odd_head_dim", "BeginTile", "", "PIPE_V"),
     ("sink_window", "ComputeUniformValues", "", "PIPE_V"),
     ("sink_window", "MakeCounters", "", "PIPE_V"),
+    ("training", "MakeCounters", "", "PIPE_V"),
     // Behind these a part is loaded, whose flags order all that the vector unit has done.
     ("merge", "FindMaximum", "", "PIPE_V"),
     ("merge", "AddParts", "", "PIPE_V"),
