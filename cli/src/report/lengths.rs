@@ -250,15 +250,14 @@ pub(crate) fn figure(id: &str, shape: Shape, curves: &Curves) -> Figure {
         title: "Time over sequence length".to_owned(),
         origin: format!("fused {EMULATED}; unfused {origin}"),
         caption: format!(
-            "{} × {} heads, as many queries as keys. Fused is up to {} times as fast; its memory beside Q, K, V and O is the \
-             workspace of the cores, {} at any length, where unfused attention stores {} of scores and probabilities at {} \
-             keys.",
+            "{} × {} heads, as many queries as keys. Fused is up to {} times as fast. At {} keys it needs {} of workspace beside \
+             Q, K, V and O, where unfused attention keeps {} of scores and probabilities in memory.",
             shape.batch,
             shape.heads,
             text::digits(best),
+            text::grouped(points[points.len() - 1].len as i64),
             text::bytes(points[points.len() - 1].workspace),
-            text::bytes(points[points.len() - 1].matrices),
-            text::grouped(points[points.len() - 1].len as i64)
+            text::bytes(points[points.len() - 1].matrices)
         ),
         alternative: String::new(),
         legend: vec![

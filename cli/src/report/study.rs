@@ -356,8 +356,13 @@ impl<'v> Study<'v> {
     }
 
     fn absent(&self) -> Vec<Absent> {
-        if self.times.is_some() {
-            return Vec::new();
+        if let Some(times) = &self.times {
+            let unsteady = times.steady.is_none().then(|| Absent {
+                title: "Pipeline, steady state".to_owned(),
+                reason: "the first core computes fewer than four tiles at this shape: ask for more keys or heads"
+                    .to_owned(),
+            });
+            return unsteady.into_iter().collect();
         }
         let reason = match self.target.kind {
             TargetKind::Cpu => {
