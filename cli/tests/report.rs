@@ -16,7 +16,7 @@ use serde_json::Value;
 const CAUSAL: &str =
     "attention causal { head_dim = 64; precision = mixed; mask = causal; allow = [FA103]; }\n";
 
-const SHAPE: [&str; 6] = ["--heads", "24", "--q-len", "512", "--kv-len", "2048"];
+const SHAPE: [&str; 6] = ["--heads", "12", "--q-len", "512", "--kv-len", "2048"];
 
 /// The page of the variant for both targets, what the command said about it, and the plans.
 struct Reported {
@@ -242,7 +242,7 @@ fn what_is_wrong_is_said() {
 fn explain_draws_a_timeline_where_asked() {
     let folder = Folder::with("causal.fa", CAUSAL);
     let file = ["explain", "causal.fa", "--timeline"];
-    let lengths = ["--q-len", "256", "--kv-len", "4096"];
+    let lengths = ["--q-len", "256", "--kv-len", "2048"];
     let run = folder.run(&[&file[..], &["--target", "ascend910b"], &lengths].concat());
     assert_eq!(run.code, 0, "{}", run.stderr);
     for part in [

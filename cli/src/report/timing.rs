@@ -19,17 +19,6 @@ pub(crate) fn time(
     shape: Shape,
     detail: Detail,
 ) -> Result<Option<Timeline>, Error> {
-    let variant = kernel.variant();
-    let narrow = narrow(variant);
-    let case = Case::random(&narrow, shape, 1, false);
-    let given = case.arguments();
-    let [q, k, v] = zeros(variant, shape, given.packed.as_ref());
-    let arguments = Arguments {
-        q: q.view(),
-        k: k.view(),
-        v: v.view(),
-        ..given
-    };
     let plan = Experiment {
         data: false,
         hazards: false,
@@ -38,9 +27,31 @@ pub(crate) fn time(
         ..Experiment::default()
     };
     timeline::take();
-    let (outcome, _) = experiment::run(plan, || kernel.run(&arguments).map(drop));
+    let (outcome, _) = experiment::run(plan, || {
+        with_inputs(kernel.variant(), shape, |arguments| {
+            kernel.run(arguments).map(drop)
+        })
+    });
     outcome?;
     Ok(timeline::take().pop())
+}
+
+/// Calls a launch with inputs of a shape.
+pub(crate) fn with_inputs<R>(
+    variant: &Variant,
+    shape: Shape,
+    launch: impl FnOnce(&Arguments<'_>) -> R,
+) -> R {
+    let narrow = narrow(variant);
+    let case = Case::random(&narrow, shape, 1, false);
+    let given = case.arguments();
+    let [q, k, v] = zeros(variant, shape, given.packed.as_ref());
+    launch(&Arguments {
+        q: q.view(),
+        k: k.view(),
+        v: v.view(),
+        ..given
+    })
 }
 
 /// The variant with rows of one element, for which captured tensors are the same and random inputs cost nothing.
