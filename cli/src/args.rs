@@ -182,6 +182,10 @@ pub(crate) struct ExplainArgs {
 /// Sizes of a launch; what a file fixes must agree.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct ShapeArgs {
+    /// All sizes as BxHxN or BxHxNxD, H/Hkv and Nq:Nkv where they differ
+    #[arg(long, value_name = "SHAPE", conflicts_with_all = ["batch", "heads", "kv_heads", "q_len", "kv_len"])]
+    pub(crate) shape: Option<BenchShape>,
+
     /// Sequences
     #[arg(long, value_name = "N")]
     pub(crate) batch: Option<NonZeroU32>,
@@ -207,6 +211,16 @@ impl ShapeArgs {
     /// The sizes that were given.
     pub(crate) fn choice(&self) -> ShapeChoice {
         let number = |given: Option<NonZeroU32>| given.map(NonZeroU32::get);
+        if let Some(shape) = self.shape {
+            let size = |size: usize| u32::try_from(size).ok();
+            return ShapeChoice {
+                batch: size(shape.batch),
+                heads: size(shape.heads),
+                kv_heads: shape.kv_heads.and_then(size),
+                q_len: size(shape.q_len),
+                kv_len: size(shape.kv_len),
+            };
+        }
         ShapeChoice {
             batch: number(self.batch),
             heads: number(self.heads),

@@ -209,6 +209,7 @@ fn time_adds_up() {
     let lengths: Vec<String> = points.iter().map(|row| strings(row)[0].clone()).collect();
     assert_eq!(lengths.len(), 7, "{lengths:?}");
     assert_eq!(strings(&points[0])[2], "emulated");
+    assert_eq!(strings(&points[0])[4], "emulated", "unfused kernels");
     assert_eq!(strings(&points[6])[2], "slope");
     let absent = reported.sections[1]["absent"].as_array().expect("a list");
     assert_eq!(absent.len(), 5, "what a CPU has no model of");
@@ -232,6 +233,17 @@ fn what_is_wrong_is_said() {
     let folder = Folder::with("causal.fa", CAUSAL);
     let run = folder.run(&["report", "causal.fa", "--target", "cpu", "--heads", "0"]);
     assert_eq!(run.code, 2);
+    let wide = [
+        "report",
+        "causal.fa",
+        "--target",
+        "cpu",
+        "--shape",
+        "1x2x64x128",
+    ];
+    let run = folder.run(&wide);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("head_dim of 128"), "{}", run.stderr);
     let run = folder.run(&["report", "causal.fa", "--target", "nonesuch"]);
     assert_eq!(run.code, 1);
     assert!(run.stderr.contains("FA202"), "{}", run.stderr);

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::args::ReportArgs;
 use crate::front::{self, Loaded};
 use crate::report::{Page, Section, Study, render};
-use crate::session::{Outcome, Session};
+use crate::session::{Outcome, Session, Usage};
 use crate::targets::{self, Job};
 
 /// Targets of the page where nothing names any.
@@ -61,6 +61,15 @@ fn section(
     session: &mut Session,
 ) -> anyhow::Result<Option<Section>> {
     let shape = args.shape.choice().shape(job.variant, &job.target);
+    let (own, name) = (job.variant.head_dim, &job.variant.name.value);
+    if let Some(asked) = args.shape.shape.and_then(|shape| shape.head_dim)
+        && asked != own
+    {
+        return Err(Usage(format!(
+            "`--shape` says a head_dim of {asked} and `{name}` has {own}: leave it out, or set it with -D"
+        ))
+        .into());
+    }
     let head = format!("{} for {}", job.variant.name.value, job.target.name);
     let progress = session.progress(head.clone());
     let studied = Study::new((job.variant, &job.target, &job.plan), shape, |doing| {

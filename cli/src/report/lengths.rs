@@ -63,7 +63,8 @@ impl Analytic<'_> {
         timing.map_or(0.0, |timing| timing.launch.value / f64::from(clock))
     }
 
-    fn pairs(shape: Shape) -> f64 {
+    /// Pairs of all heads of a launch.
+    pub(crate) fn pairs(shape: Shape) -> f64 {
         (shape.batch * shape.heads) as f64 * shape.q_len as f64 * shape.kv_len as f64
     }
 }

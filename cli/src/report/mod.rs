@@ -18,6 +18,7 @@ mod text;
 mod tiles;
 mod timing;
 mod trace;
+mod unfused;
 mod utilisation;
 mod whatif;
 mod words;

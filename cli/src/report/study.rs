@@ -10,12 +10,13 @@ use fa_targets::{Target, TargetKind};
 
 use super::advice::Findings;
 use super::choice::{CONFIRMED_PAIRS, TRACED_PAIRS, asked, pairs_of, reduced, sizes};
-use super::lengths::{Analytic, Curves};
+use super::lengths::{Analytic, Curves, Unfused};
 use super::page::{Absent, Fact, Figure, Prose, Section};
 use super::pairs::Pairs;
 use super::roofline::{Roofs, Work};
 use super::timing::Waves;
 use super::trace::{PipeShare, Steady};
+use super::unfused::Emitted;
 use super::whatif::{Alternative, Sensitivity};
 use super::{
     checks, lengths, memory, numerics, pairs, pipeline, roofline, text, tiles, timing, trace,
@@ -155,13 +156,18 @@ impl<'v> Study<'v> {
             whatif::alternatives(&quick, kernel, (tile, target), times.asked, whole)?;
         if let Some(roofs) = roofline::roofs(target, variant) {
             doing("timing other lengths");
-            let unfused = Analytic {
+            let on_paper = Analytic {
                 variant,
                 target,
                 roofs,
             };
+            let emitted = Emitted::of(&quick, variant, target)?;
+            let unfused: &dyn Unfused = match &emitted {
+                Some(emitted) => emitted,
+                None => &on_paper,
+            };
             let known = (self.shape, times.micros);
-            let curves = lengths::points(kernel, self.plan, target, known, &unfused)?;
+            let curves = lengths::points(kernel, self.plan, target, known, unfused)?;
             times.curves = Some(curves).filter(|curves| curves.points.len() > 1);
         }
         Ok(Some(times))

@@ -3,14 +3,18 @@
 
 use fa_dsl::variant::{Dtype, Variant};
 use fa_runtime::verify::Shape;
-use fa_runtime::{Error, LaunchSizes, Outputs, Runtime, Tensor, lse_shape, modelled, output_shape};
+use fa_runtime::{
+    Error, LaunchSizes, Outputs, Runtime, Tensor, lse_shape, machine, modelled, output_shape,
+};
 use fa_targets::Target;
 
 use super::lengths::{Analytic, Unfused};
 use super::timing::with_inputs;
 
-/// Pairs of all heads of a launch that is emulated at most: its matrices take memory of the host.
-const EMULATED_PAIRS: f64 = 3.0e7;
+/// Pairs of all heads of a launch that is emulated at most.
+const EMULATED_PAIRS: f64 = 1.1e8;
+/// Bytes of the host for each byte of the device: the emulator keeps note of what is defined, and some are left free.
+const HOST_BYTES: f64 = 3.0;
 
 /// Emitted kernels.
 pub(crate) struct Emitted<'v> {
@@ -38,7 +42,8 @@ impl<'v> Emitted<'v> {
 
 impl Unfused for Emitted<'_> {
     fn micros(&self, shape: Shape) -> Result<Option<f64>, Error> {
-        if Analytic::pairs(shape) > EMULATED_PAIRS {
+        let free = machine::available_bytes().unwrap_or(0) as f64;
+        if Analytic::pairs(shape) > EMULATED_PAIRS || self.bytes(shape) * HOST_BYTES > free {
             return Ok(None);
         }
         with_inputs(self.variant, shape, |arguments| {
