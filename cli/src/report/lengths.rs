@@ -244,18 +244,25 @@ pub(crate) fn figure(id: &str, shape: Shape, curves: &Curves) -> Figure {
     let yticks = y.round(0);
     let best = points
         .iter()
+        .filter(|point| point.emulated && point.unfused_timed)
         .map(|point| point.unfused / point.fused)
         .fold(0.0, f64::max);
+    let gain = if best > 0.0 {
+        let times = text::digits(best);
+        format!("Fused is up to {times} times as fast where both were timed. ")
+    } else {
+        String::new()
+    };
     Figure {
         id: format!("{id}-lengths"),
         title: "Time over sequence length".to_owned(),
         origin: format!("fused {EMULATED}; unfused {origin}"),
         caption: format!(
-            "{} × {} heads, as many queries as keys. Fused is up to {} times as fast. At {} keys it needs {} of workspace beside \
+            "{} × {} heads, as many queries as keys. {}At {} keys it needs {} of workspace beside \
              Q, K, V and O, where unfused attention keeps {} of scores and probabilities in memory.",
             shape.batch,
             shape.heads,
-            text::digits(best),
+            gain,
             text::grouped(points[points.len() - 1].len as i64),
             text::bytes(points[points.len() - 1].workspace),
             text::bytes(points[points.len() - 1].matrices)
