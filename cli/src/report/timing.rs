@@ -19,8 +19,11 @@ pub(crate) fn time(
     shape: Shape,
     detail: Detail,
 ) -> Result<Option<Timeline>, Error> {
+    // What some kernels compute first decides about their tiles.
+    let computes =
+        matches!(kernel.plan(), Some(fa_codegen::Plan::Ascend(plan)) if plan.has_global_barrier());
     let plan = Experiment {
-        data: false,
+        data: computes,
         hazards: false,
         timeline: Some(detail),
         warm: true,

@@ -237,7 +237,8 @@ impl Plan {
         self.core_workspace().total() * u64::from(blocks) + ends
     }
 
-    /// Whether the cores meet before the first tile, so that all of them have to run at once.
+    /// Whether the cores meet before the first tile, so that all of them have to run at once: what they have found in
+    /// captured tensors decides about tiles.
     pub fn has_global_barrier(&self) -> bool {
         !self.ends.is_empty()
     }
@@ -327,7 +328,7 @@ impl Plan {
                 at.stages
             ),
         };
-        vec![
+        let mut lines = vec![
             format!(
                 "task: {} query rows of one head; late rows first, dealt to the cube cores in turn",
                 at.block_q
@@ -361,7 +362,16 @@ impl Plan {
                 self.sizes.output_step, at.vector_slots
             ),
             format!("workspace: {} per cube core", kib(workspace.total())),
-        ]
+        ];
+        let ends = self.runs().into_iter().map(|runs| {
+            format!(
+                "tile tests: least and greatest of {} in runs of {}, found before the first tile",
+                runs.note(&self.variant, &self.exprs),
+                runs.run
+            )
+        });
+        lines.extend(ends);
+        lines
     }
 }
 
