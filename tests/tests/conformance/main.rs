@@ -135,7 +135,7 @@ fn reason(fault: &fa_dsl::diagnostic::Diagnostic) -> String {
 }
 
 /// Prints past the capture of the test harness.
-pub(crate) fn say(line: &str) {
+fn say(line: &str) {
     writeln!(std::io::stderr(), "{line}").expect("a standard error stream");
 }
 

@@ -182,7 +182,6 @@ fn launch_all(variant: &Variant, kernels: &[&Kernel], seed: u64) -> Vec<Vec<Row>
             rows.push(row);
         }
     }
-    rows.iter_mut().for_each(|rows| judge_together(rows));
     rows
 }
 
@@ -194,26 +193,6 @@ fn launch(variant: &Variant, kernels: &[&Kernel], shape: Shape, seed: u64) -> Ve
         Ok(rows) => rows,
         Err(Error::Launch(_)) => Vec::new(),
         Err(error) => panic!("{}: {error}", variant.name.value),
-    }
-}
-
-/// A launch may have few rows, in which the naive kernel of the same precision is lucky. A kernel is judged by all its
-/// launches: an error may be that share of the launch's largest result which some launch allows of its own.
-fn judge_together(rows: &mut [Row]) {
-    let share = |allowed: fn(&Row) -> f64| {
-        let shares = rows.iter().map(allowed).filter(|share| share.is_finite());
-        shares.fold(0.0, f64::max)
-    };
-    let out = share(|row| row.out_allowed / row.largest[0]);
-    let lse = share(|row| row.lse_allowed / row.largest[1].max(1.0));
-    for row in rows.iter_mut().filter(|row| row.failure.is_none()) {
-        row.out_allowed = row.out_allowed.max(out * row.largest[0]);
-        row.lse_allowed = row.lse_allowed.max(lse * row.largest[1].max(1.0));
-        let alone = row.pass;
-        row.pass = row.out_error <= row.out_allowed && row.lse_error <= row.lse_allowed;
-        if row.pass && !alone {
-            crate::say(&format!("{} passes by its other launches", row.variant));
-        }
     }
 }
 
