@@ -37,7 +37,7 @@ pub use launch::{
     Arguments, Checked, LaunchSizes, Outputs, PackedLengths, lse_shape, output_shape, parse_param,
 };
 pub use merge::{Merged, Partial, merge};
-pub use modelled::{ModelledTime, modelled};
+pub use modelled::{ModelledTime, modelled, modelled_with};
 pub use sample::{SampledRow, sample_rows, sampled_error};
 pub use tensor::{ALIGN_BYTES, Tensor};
 pub use unfused::{Scores, Unfused};

@@ -20,8 +20,13 @@ pub struct ModelledTime {
 ///
 /// Results that the launches would write are undefined.
 pub fn modelled<T>(body: impl FnOnce() -> T) -> (T, Vec<ModelledTime>) {
+    modelled_with(false, body)
+}
+
+/// The same; with `data` for kernels that decide by what they have computed, as those with a global barrier do.
+pub fn modelled_with<T>(data: bool, body: impl FnOnce() -> T) -> (T, Vec<ModelledTime>) {
     let plan = Experiment {
-        data: false,
+        data,
         hazards: false,
         warm: true,
         keeps_l2: true,

@@ -8,7 +8,7 @@ use fa_dsl::variant::{Dtype, Variant};
 use fa_runtime::verify::Case;
 use fa_runtime::{
     Arguments, LaunchSizes, ModelledTime, Outputs, Runtime, Tensor, lse_shape, machine, modelled,
-    output_shape, sample_rows,
+    modelled_with, output_shape, sample_rows,
 };
 use fa_targets::Target;
 
@@ -134,7 +134,10 @@ impl Job<'_> {
             out: out.view_mut(),
             lse: lse.view_mut(),
         };
-        let (result, times) = modelled(|| kernel.launch(self.arguments, &mut outputs));
+        let computes =
+            matches!(kernel.plan(), Some(Plan::Ascend(plan)) if plan.has_global_barrier());
+        let launch = || kernel.launch(self.arguments, &mut outputs);
+        let (result, times) = modelled_with(computes, launch);
         result?;
         Ok(self.timed(start, &["attention"], times, extra))
     }
