@@ -51,6 +51,7 @@ const UNITS: [Unit; 9] = [
                 &mut slopes.div_fp32,
                 &mut slopes.div_fp16,
                 &mut slopes.axpy,
+                &mut slopes.fused,
                 &mut slopes.narrow,
                 &mut slopes.widen,
                 &mut slopes.select,
