@@ -31,7 +31,7 @@ pub struct Target {
     pub dtypes: Option<Dtypes>,
     /// Throughput per core and cycle.
     pub rates: Option<Rates>,
-    /// What instructions cost; without it nothing can be said about time.
+    /// What instructions cost; present for every Ascend kind.
     pub timing: Option<Timing>,
     /// Cache sizes; present for `kind = "cpu"`.
     pub cpu: Option<Cpu>,
@@ -190,6 +190,8 @@ pub struct Ascend<'t> {
     pub dtypes: &'t Dtypes,
     /// Throughputs.
     pub rates: &'t Rates,
+    /// What instructions cost.
+    pub timing: &'t Timing,
 }
 
 /// Why a target file was refused.
@@ -250,6 +252,7 @@ impl Target {
                 ("limits", target.limits.is_none()),
                 ("dtypes", target.dtypes.is_none()),
                 ("rates", target.rates.is_none()),
+                ("timing", target.timing.is_none()),
             ]
             .into_iter()
             .find_map(|(table, absent)| absent.then_some(table)),
@@ -284,6 +287,7 @@ impl Target {
             limits: self.limits.as_ref()?,
             dtypes: self.dtypes.as_ref()?,
             rates: self.rates.as_ref()?,
+            timing: self.timing.as_ref()?,
         })
     }
 }

@@ -5,26 +5,28 @@ use fa_dsl::span::Spanned;
 use fa_dsl::variant::{TileSpec, Variant};
 use fa_targets::Ascend;
 
+use super::cost::{CostModel, TileCost};
 use super::lower::Lowered;
 use super::memory::{self, Arrangement, Facts};
 use crate::budget::{Budget, MemoryUse};
 
-/// Tiles that `auto` tries.
-const AUTO_BLOCK_KV: [u32; 6] = [512, 256, 128, 64, 32, 16];
-const AUTO_BLOCK_Q: [u32; 5] = [256, 128, 64, 32, 16];
-const AUTO_STAGES: u32 = 3;
+/// Tiles that `auto` tries, the preferred ones first where the model sees no difference.
+const AUTO_BLOCK_KV: [u32; 11] = [512, 384, 640, 768, 1024, 256, 192, 128, 64, 32, 16];
+const AUTO_BLOCK_Q: [u32; 9] = [256, 224, 192, 160, 128, 96, 64, 32, 16];
+const AUTO_STAGES: [u32; 3] = [3, 2, 4];
 
-/// Rows that the softmax should take at a time for its instructions to be long; fewer only if nothing else fits.
-const GOOD_ROW_STEP: u32 = 32;
+/// Slots of a ring: with three nobody waits, for one is filled, one used and one emptied.
+const VECTOR_SLOTS: [u32; 3] = [3, 2, 1];
 
-/// Slots of a ring whose producer and consumer never wait for one another: one filled, one used, one emptied.
-const GOOD_SLOTS: u32 = 3;
+/// Slots of probabilities in L1: one loads while the other is read.
+const PROBABILITY_SLOTS: u32 = 2;
 
 /// The tile and everything that depends on it.
 #[derive(Clone, Debug)]
 pub(super) struct Choice {
     pub(super) arrangement: Arrangement,
     pub(super) budget: Budget,
+    pub(super) cost: TileCost,
 }
 
 /// What is fixed while tiles are tried.
@@ -34,95 +36,76 @@ pub(super) struct Chooser<'a> {
     pub(super) ascend: Ascend<'a>,
     pub(super) facts: Facts,
     pub(super) lowered: &'a Lowered,
-}
-
-/// What a pair of a tile adds to the traffic through L2 beyond its score and its probability, which every tile
-/// exchanges: keys and values (two bytes, read once) are shared by the query rows, partial outputs (four bytes,
-/// written and read) by the keys. Only for comparison; scaled so that it is whole.
-fn traffic((block_q, block_kv): (u32, u32)) -> u32 {
-    const SCALE: u32 = 1 << 16;
-    2 * 2 * SCALE / block_q + 2 * 4 * SCALE / block_kv
+    pub(super) model: CostModel<'a>,
 }
 
 impl Chooser<'_> {
-    /// The best arrangement for the tile as far as it is written.
+    /// The fastest arrangement, by the cost model, for the tile as far as it is written.
     ///
     /// # Errors
     /// FA101 where no arrangement fits.
     pub(super) fn choose(&self, tile: &TileSpec) -> Result<Choice, Box<Diagnostic>> {
-        let written = |value: Option<Spanned<u32>>| value.map(|value| value.value);
-        let stages = written(tile.stages).unwrap_or(AUTO_STAGES);
-        let all_q = written(tile.block_q).map_or(AUTO_BLOCK_Q.to_vec(), |value| vec![value]);
-        let all_kv = written(tile.block_kv).map_or(AUTO_BLOCK_KV.to_vec(), |value| vec![value]);
-        let mut tiles: Vec<(u32, u32)> = all_q
-            .iter()
-            .flat_map(|&block_q| all_kv.iter().map(move |&block_kv| (block_q, block_kv)))
-            .collect();
-        tiles.sort_by_key(|&tile| traffic(tile));
-        for good in [true, false] {
-            for &(block_q, block_kv) in &tiles {
-                if let Some(choice) = self.arrange(block_q, block_kv, stages, good) {
-                    return Ok(choice);
+        let written = |value: Option<Spanned<u32>>, auto: &[u32]| {
+            value.map_or(auto.to_vec(), |value| vec![value.value])
+        };
+        let all_stages = written(tile.stages, &AUTO_STAGES);
+        let all_q = written(tile.block_q, &AUTO_BLOCK_Q);
+        let all_kv = written(tile.block_kv, &AUTO_BLOCK_KV);
+        let mut arrangements = Vec::new();
+        for &stages in &all_stages {
+            for &block_q in &all_q {
+                for &block_kv in &all_kv {
+                    self.arrange(block_q, block_kv, stages, &mut arrangements);
                 }
             }
         }
-        let smallest = (
-            *all_q.last().expect("never empty"),
-            *all_kv.last().expect("never empty"),
-        );
-        Err(Box::new(self.does_not_fit(tile, smallest, stages)))
-    }
-
-    /// The best arrangement of one tile: as many rows at a time as fit, and no ring that makes somebody wait if
-    /// possible.
-    fn arrange(&self, block_q: u32, block_kv: u32, stages: u32, good: bool) -> Option<Choice> {
-        let slots = if good {
-            vec![GOOD_SLOTS]
-        } else {
-            vec![GOOD_SLOTS, 2, 1]
-        };
-        slots
-            .into_iter()
-            .flat_map(|slots| {
-                self.row_steps(block_q, block_kv, good)
-                    .map(move |rows| (slots, rows))
-            })
-            .flat_map(|(vector_slots, row_step)| {
-                [GOOD_SLOTS, 2].map(|probability_slots| Arrangement {
-                    block_q,
-                    block_kv,
-                    stages,
-                    probability_slots,
-                    row_step,
-                    vector_slots,
-                })
-            })
-            .map(|arrangement| Choice {
-                budget: self.place(&arrangement),
+        arrangements.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+        let fitting = arrangements.into_iter().find_map(|(_, arrangement)| {
+            let budget = self.place(&arrangement);
+            memory::fits(&budget).then_some(Choice {
+                cost: self.model.tile(&arrangement),
                 arrangement,
+                budget,
             })
-            .find(|choice| memory::fits(&choice.budget))
+        });
+        fitting.ok_or_else(|| {
+            let smallest = |all: &[u32]| *all.last().expect("never empty");
+            let tile_size = (smallest(&all_q), smallest(&all_kv));
+            Box::new(self.does_not_fit(tile, tile_size, all_stages[0]))
+        })
     }
 
-    /// Numbers of rows that the softmax may take at a time: equal parts of a core's rows, the most first.
-    fn row_steps(
+    /// Appends the arrangements of one tile with what a launch costs.
+    fn arrange(
         &self,
         block_q: u32,
         block_kv: u32,
-        good: bool,
-    ) -> impl Iterator<Item = u32> + use<> {
+        stages: u32,
+        found: &mut Vec<(f64, Arrangement)>,
+    ) {
+        for vector_slots in VECTOR_SLOTS {
+            for row_step in self.row_steps(block_q, block_kv) {
+                let arrangement = Arrangement {
+                    block_q,
+                    block_kv,
+                    stages,
+                    probability_slots: PROBABILITY_SLOTS,
+                    row_step,
+                    vector_slots,
+                };
+                found.push((self.model.launch(&arrangement), arrangement));
+            }
+        }
+    }
+
+    /// Numbers of rows that the softmax may take at a time: equal parts of a core's rows, the most first.
+    fn row_steps(&self, block_q: u32, block_kv: u32) -> impl Iterator<Item = u32> + use<> {
         let core_rows = block_q / self.facts.vector_cores;
         let unit = self.facts.block_lanes;
-        let groups = self.facts.groups(block_kv);
-        let most = self.facts.max_repeat / groups;
-        let least = if good {
-            GOOD_ROW_STEP.min(core_rows)
-        } else {
-            unit
-        };
+        let most = self.facts.max_repeat / self.facts.groups(block_kv);
         (1..=core_rows / unit)
             .map(move |parts| core_rows.div_ceil(parts).next_multiple_of(unit))
-            .filter(move |rows| (least..=most).contains(rows))
+            .filter(move |rows| *rows <= most)
     }
 
     fn place(&self, arrangement: &Arrangement) -> Budget {
@@ -142,7 +125,7 @@ impl Chooser<'_> {
             block_q,
             block_kv,
             stages,
-            probability_slots: 2,
+            probability_slots: PROBABILITY_SLOTS,
             row_step: self.facts.block_lanes,
             vector_slots: 1,
         })

@@ -12,7 +12,7 @@ use crate::budget::{Budget, Buffer, MemoryUse};
 const MAX_GROUPS: u32 = 2;
 
 /// Bytes of an fp32 number.
-const FP32: u32 = 4;
+pub(super) const FP32: u32 = 4;
 
 /// What the variant and the chip fix before any tile is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -23,6 +23,9 @@ pub(super) struct Facts {
     pub(super) head_dim_pad: u32,
     /// `value_dim` in whole fractals.
     pub(super) value_dim_pad: u32,
+    /// fp32 numbers from one row of a partial output in global memory to the next: rows start on full-bandwidth
+    /// addresses.
+    pub(super) partial_pitch: u32,
     /// Bytes of an element of Q, K, V and P.
     pub(super) qkv_bytes: u32,
     /// Rows of a fractal.
@@ -62,6 +65,8 @@ pub(super) struct Sizes {
     pub(super) score_rows: u32,
     /// Key rows of one Mmad.
     pub(super) sub_keys: u32,
+    /// Key rows of the first half of a tile, in whole blocks.
+    pub(super) half_keys: u32,
     /// Columns of Q and K that one Mmad sums over.
     pub(super) sub_depth: u32,
     /// Value columns of one Mmad.
@@ -96,6 +101,9 @@ impl Facts {
             value_dim: variant.v_head_dim,
             head_dim_pad: variant.head_dim.next_multiple_of(fractal),
             value_dim_pad: variant.v_head_dim.next_multiple_of(fractal),
+            partial_pitch: variant
+                .v_head_dim
+                .next_multiple_of(ascend.limits.gm_align_bytes / FP32),
             qkv_bytes,
             fractal,
             lanes: ascend.limits.vector_repeat_bytes / FP32,
@@ -111,17 +119,29 @@ impl Facts {
         block_kv.div_ceil(self.lanes).min(MAX_GROUPS)
     }
 
+    /// Query rows whose scores, probabilities and partial outputs are as many bytes of traffic as the keys and values
+    /// of the tile that they meet: what a task costs beside its rows.
+    pub(super) fn key_rows(&self, block_kv: u32) -> u64 {
+        let (keys, element) = (u64::from(block_kv), u64::from(self.qkv_bytes));
+        let loaded = keys * u64::from(self.head_dim_pad + self.value_dim_pad) * element;
+        let exchanged = 2 * keys * (u64::from(FP32) + element)
+            + 2 * u64::from(self.value_dim_pad * FP32);
+        loaded.div_ceil(exchanged)
+    }
+
     pub(super) fn sizes(&self, at: &Arrangement) -> Sizes {
         let chunk = self.groups(at.block_kv) * self.lanes;
         let chunks = at.block_kv.div_ceil(chunk);
         let sub_rows = at.block_q.min(self.square);
+        let sub_keys = at.block_kv.min(self.square);
         let core_rows = at.block_q / self.vector_cores;
         // Factors of these rows, a block each, take the place of folded scores.
         let output_rows = at.row_step * chunk / self.value_dim_pad.max(self.lanes);
         Sizes {
             sub_rows,
             score_rows: (sub_rows / 2).next_multiple_of(self.fractal),
-            sub_keys: at.block_kv.min(self.square),
+            sub_keys,
+            half_keys: (at.block_kv / 2).next_multiple_of(sub_keys),
             sub_depth: self.head_dim_pad.min(self.square),
             sub_values: self.value_dim_pad.min(self.square),
             core_rows,

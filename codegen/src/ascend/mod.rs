@@ -4,6 +4,7 @@
 //! the result. The emitted kernel, its tiling header, launcher and build file come from `templates/ascendc/`.
 
 mod choose;
+mod cost;
 mod emit;
 mod ends;
 mod ends_view;
@@ -16,7 +17,7 @@ mod unfused;
 mod view;
 
 use fa_dsl::diagnostic::{Code, Diagnostic};
-use fa_dsl::ir::{ExprId, Exprs};
+use fa_dsl::ir::{ExprId, Exprs, Node};
 use fa_dsl::tiles::{self, Extremes, TileAnalysis};
 use fa_dsl::variant::Variant;
 use fa_targets::Target;
@@ -26,6 +27,8 @@ use crate::{GeneratedFile, LengthLimits, Planned, Provenance, Tile};
 
 pub(crate) use choose::kib;
 use choose::{Choice, Chooser};
+use cost::CostModel;
+pub use cost::TileCost;
 pub use ends::LaunchShape;
 use ends::{Ends, Runs};
 use lower::names::Names;
@@ -51,6 +54,7 @@ pub struct Plan {
     arrangement: Arrangement,
     sizes: Sizes,
     budget: Budget,
+    cost: TileCost,
     lowered: Lowered,
     /// The variant's expressions and what tile analysis added to them.
     exprs: Exprs,
@@ -97,10 +101,19 @@ pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnosti
         ascend,
         facts,
         lowered: &lowered,
+        model: CostModel {
+            variant,
+            ascend: &ascend,
+            timing: ascend.timing,
+            facts: &facts,
+            lowered: &lowered,
+            always_masks: *exprs.node(analysis.full) == Node::Bool(false),
+        },
     };
     let Choice {
         arrangement,
         budget,
+        cost,
     } = chooser
         .choose(&schedule.tile)
         .map_err(|error| vec![*error])?;
@@ -113,6 +126,7 @@ pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnosti
         facts,
         arrangement,
         budget,
+        cost,
         lowered,
         exprs,
         analysis,
@@ -208,6 +222,11 @@ impl Plan {
         }
     }
 
+    /// Core cycles of a full tile without a mask, unit by unit, by the analytic model.
+    pub fn cost(&self) -> TileCost {
+        self.cost
+    }
+
     /// Where every buffer lies.
     pub fn budget(&self) -> &Budget {
         &self.budget
@@ -218,6 +237,29 @@ impl Plan {
         LengthLimits {
             max_len: self.max_len,
         }
+    }
+
+    /// Query rows of a task, as the kernel cuts them: as many as a tile may have, or fewer where that leaves fewer
+    /// cores idle in the last round. `heads` counts those of all batches.
+    pub fn task_rows(&self, heads: u64, q_len: u64, cube_cores: u32) -> u32 {
+        /// A round more or less does not matter then.
+        const MANY_ROUNDS: u64 = 16;
+        let (block_q, fractal) = (self.arrangement.block_q, self.facts.fractal);
+        let cores = u64::from(cube_cores.max(1));
+        let tasks = |rows: u32| heads * q_len.div_ceil(u64::from(rows));
+        if tasks(block_q) >= MANY_ROUNDS * cores {
+            return block_q;
+        }
+        let key_rows = self.facts.key_rows(self.arrangement.block_kv);
+        let time = |rows: u32| tasks(rows).div_ceil(cores) * (u64::from(rows) + key_rows);
+        let sizes = (1..=block_q / fractal).rev().map(|part| part * fractal);
+        sizes.min_by_key(|rows| time(*rows)).unwrap_or(block_q)
+    }
+
+    /// Tasks of a launch on that many cube cores.
+    pub fn tasks(&self, heads: u64, q_len: u64, cube_cores: u32) -> u64 {
+        let rows = self.task_rows(heads, q_len, cube_cores);
+        heads * q_len.div_ceil(u64::from(rows))
     }
 
     /// Cores to launch for that many tasks on a chip with that many cube cores.
@@ -259,7 +301,7 @@ impl Plan {
         Workspace {
             scores: ring(at.block_kv, 4),
             probabilities: ring(at.block_kv, self.facts.qkv_bytes),
-            partial: ring(self.facts.value_dim_pad, 4),
+            partial: ring(self.facts.partial_pitch, 4),
         }
     }
 
@@ -330,7 +372,7 @@ impl Plan {
         };
         let mut lines = vec![
             format!(
-                "task: {} query rows of one head; late rows first, dealt to the cube cores in turn",
+                "task: up to {} query rows of one head, fewer where that fills the cores; late rows first, dealt to the cube cores to and fro",
                 at.block_q
             ),
             order,

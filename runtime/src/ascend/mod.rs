@@ -140,8 +140,8 @@ impl AscendKernel {
         let cumulative = transfer::cumulative(api, checked)?;
         let captured = transfer::captured(api, variant, checked, &mut notes)?;
         let results = transfer::Results::new(api, variant, outputs, &mut notes)?;
-        let tasks = planes * q_len.div_ceil(plan.tile().block_q as usize);
-        let blocks = plan.blocks(tasks as u64, cube_cores);
+        let tasks = plan.tasks(planes as u64, q_len as u64, cube_cores);
+        let blocks = plan.blocks(tasks, cube_cores);
         let (_, kv_len) = checked.longest();
         let [batch, heads, kv_heads, q_rows, kv_rows] =
             [sizes.batch, sizes.heads, sizes.kv_heads, q_len, kv_len].map(|size| size as u64);
