@@ -12,10 +12,10 @@
  *
  * buffer         memory  copies x rows x cols x bytes        KiB
  * q_tile         L1           1 x  256 x   64 x 2          32.00
- * k_tile         L1           1 x  512 x   64 x 2          64.00
- * v_tile         L1           1 x  512 x   64 x 2          64.00
- * p_tile         L1           3 x  128 x  128 x 2          96.00
- *                L1      total                         256 KiB of 511.75 KiB
+ * k_tile         L1           1 x  384 x   64 x 2          48.00
+ * v_tile         L1           1 x  384 x   64 x 2          48.00
+ * p_tile         L1           2 x  128 x  128 x 2          64.00
+ *                L1      total                         192 KiB of 511.75 KiB
  * q_left         L0A          1 x  128 x   64 x 2          16.00
  * p_left         L0A          1 x  128 x  128 x 2          32.00
  *                L0A     total                         48 KiB of 64 KiB
@@ -37,11 +37,11 @@
  * rescale        UB           3 x    1 x  128 x 4           1.50
  * final_sum      UB           3 x    1 x  128 x 4           1.50
  * lse            UB           1 x    1 x  128 x 4           0.50
- * counter        UB           1 x    1 x  512 x 4           2.00
+ * counter        UB           1 x    1 x  384 x 4           1.50
  * row_counter    UB           1 x  128 x    8 x 4           4.00
  * row_value      UB           1 x  128 x    8 x 4           4.00
- * column_value   UB           2 x    1 x  512 x 4           4.00
- *                UB      total                         161.5 KiB of 183.75 KiB
+ * column_value   UB           2 x    1 x  384 x 4           3.00
+ *                UB      total                         160 KiB of 183.75 KiB
  */
 
 #include "kernel_operator.h"
@@ -62,21 +62,25 @@ constexpr uint32_t kHeadDim = 64;       // columns of Q and K
 constexpr uint32_t kHeadDimPad = 64;    // the same in whole fractals
 constexpr uint32_t kValueDim = 64;      // columns of V and O
 constexpr uint32_t kValueDimPad = 64;   // the same in whole fractals
-constexpr uint32_t kBlockQ = 256;        // query rows of a tile
-constexpr uint32_t kBlockKv = 512;       // key rows of a tile
+constexpr uint32_t kPartialPitch = 128; // from one row of a partial output to the next: full-bandwidth addresses
+constexpr uint32_t kBlockQ = 256;        // query rows of a tile, at most
+constexpr uint32_t kBlockKv = 384;       // key rows of a tile
 constexpr uint32_t kStages = 3;          // tiles in flight: slots of the workspace rings
 constexpr uint32_t kLead = kStages - 1;  // tiles whose scores are ready before the first one's output
+constexpr uint32_t kScoresAhead = 1; // blocks of scores that are multiplied while the first probabilities are on their way
 constexpr uint32_t kSubRows = 128;       // query rows that L0A holds
 constexpr uint32_t kScoreRows = 64;      // query rows of one Mmad of Q K^T
 constexpr uint32_t kSubKeys = 128;       // key rows of one Mmad
+constexpr uint32_t kHalfKeys = 256;      // key rows of the first half of a tile: the next tile's move in when these are read
 constexpr uint32_t kSubDepth = 64;      // columns of Q and K that one Mmad sums over
 constexpr uint32_t kSubValues = 64;     // value columns of one Mmad
 constexpr uint32_t kCoreRows = 128;       // query rows of a vector core
+constexpr uint32_t kKeyRows = 20;        // query rows whose exchange takes as long as keys and values of a tile
 constexpr uint32_t kRowStep = 48;        // rows that the softmax takes at a time
 constexpr uint32_t kOutputStep = 96;     // rows that the output takes at a time
 constexpr uint32_t kGroups = 2;          // groups of lanes that vector code covers in one pass
 constexpr uint32_t kChunk = 128;         // score columns of a pass
-constexpr uint32_t kChunks = 4;          // passes over a full tile
+constexpr uint32_t kChunks = 3;          // passes over a full tile
 constexpr uint32_t kColumns = kChunks * kChunk;
 
 // ---- The chip ----
@@ -94,13 +98,13 @@ constexpr uint32_t kRowLanes = kCoreRows * kBlockLanes; // lanes of a value of a
 // ---- On-chip memory: bytes of one copy, and where the first copy starts ----
 constexpr uint32_t kQTileBytes = 256 * 64 * 2; // queries of the task: 256 x 64 fp16
 constexpr uint32_t kQTileAt = 0;
-constexpr uint32_t kKTileBytes = 512 * 64 * 2; // keys of the tile: 512 x 64 fp16
+constexpr uint32_t kKTileBytes = 384 * 64 * 2; // keys of the tile: 384 x 64 fp16
 constexpr uint32_t kKTileAt = kQTileAt + kQTileBytes;
-constexpr uint32_t kVTileBytes = 512 * 64 * 2; // values of the tile: 512 x 64 fp16
+constexpr uint32_t kVTileBytes = 384 * 64 * 2; // values of the tile: 384 x 64 fp16
 constexpr uint32_t kVTileAt = kKTileAt + kKTileBytes;
 constexpr uint32_t kPTileBytes = 128 * 128 * 2; // a block of the probabilities: 128 x 128 fp16
 constexpr uint32_t kPTileAt = kVTileAt + kVTileBytes;
-constexpr uint32_t kL1End = kPTileAt + 3 * kPTileBytes;
+constexpr uint32_t kL1End = kPTileAt + 2 * kPTileBytes;
 constexpr uint32_t kL1Capacity = 524032; // 512 KiB less 256 bytes that the toolchain keeps
 static_assert(kL1End <= kL1Capacity, "L1 budget exceeded");
 
@@ -152,13 +156,13 @@ constexpr uint32_t kFinalSumBytes = 1 * 128 * 4; // divisor of finished rows: 1 
 constexpr uint32_t kFinalSumAt = kRescaleAt + 3 * kRescaleBytes;
 constexpr uint32_t kLseBytes = 1 * 128 * 4; // log of the sum of exponentials: 1 x 128 fp32
 constexpr uint32_t kLseAt = kFinalSumAt + 3 * kFinalSumBytes;
-constexpr uint32_t kCounterBytes = 1 * 512 * 4; // 0, 1, 2, ...: 1 x 512 fp32
+constexpr uint32_t kCounterBytes = 1 * 384 * 4; // 0, 1, 2, ...: 1 x 384 fp32
 constexpr uint32_t kCounterAt = kLseAt + kLseBytes;
 constexpr uint32_t kRowCounterBytes = 128 * 8 * 4; // 0, 1, 2, ..., one block each: 128 x 8 fp32
 constexpr uint32_t kRowCounterAt = kCounterAt + kCounterBytes;
 constexpr uint32_t kRowValueBytes = 128 * 8 * 4; // values of a query row, one block each: 128 x 8 fp32
 constexpr uint32_t kRowValueAt = kRowCounterAt + kRowCounterBytes;
-constexpr uint32_t kColumnValueBytes = 1 * 512 * 4; // values of a key row: 1 x 512 fp32
+constexpr uint32_t kColumnValueBytes = 1 * 384 * 4; // values of a key row: 1 x 384 fp32
 constexpr uint32_t kColumnValueAt = kRowValueAt + kRowValueBytes;
 constexpr uint32_t kUbEnd = kColumnValueAt + 2 * kColumnValueBytes;
 constexpr uint32_t kUbCapacity = 188160; // 192 KiB less 256 bytes and the 8 KiB scratch that the toolchain keeps
@@ -176,12 +180,11 @@ constexpr uint16_t kProbabilitiesReady = 1; // vector, MTE3 -> cube: P is in its
 constexpr uint16_t kOutputReady = 2;        // cube, Fixpipe -> vector: P V is in its slot, P has been read
 
 // ---- Events inside the cube core, by the edge that they guard ----
-constexpr int32_t kKeysFree = 0;          // MTE1 -> MTE2: the keys of the tile have been read
-constexpr int32_t kKeysLoaded = 0;        // MTE2 -> MTE1: so have the queries, which come before them
-constexpr int32_t kValuesFree = 1;        // MTE1 -> MTE2: the values of the tile have been read
-constexpr int32_t kQueryFree = 2;         // MTE1 -> MTE2: the last tile of the task has read the queries
-constexpr int32_t kProbabilitiesFree = 3; // MTE1 -> MTE2, one per slot
-constexpr int32_t kProbabilitiesLoaded = 3; // MTE2 -> MTE1, one per slot: so have the values, which come before them
+constexpr int32_t kKeysFree = 0;          // MTE1 -> MTE2, one per half: the keys have been read
+constexpr int32_t kKeysLoaded = 0;        // MTE2 -> MTE1, one per half: so have the queries, which come before them
+constexpr int32_t kValuesFree = 2;        // MTE1 -> MTE2, one per half: the values have been read
+constexpr int32_t kProbabilitiesFree = 4; // MTE1 -> MTE2, one per slot
+constexpr int32_t kProbabilitiesLoaded = 4; // MTE2 -> MTE1, one per slot: so have the values, which come before them
 constexpr int32_t kQueryLeftFree = 0;     // M -> MTE1
 constexpr int32_t kKeyRightFree = 1;      // M -> MTE1
 constexpr int32_t kOutputOperandsFree = 2; // M -> MTE1
@@ -213,7 +216,7 @@ __aicore__ constexpr uint64_t SlotBytes(uint64_t bytes)
 }
 constexpr uint64_t kScoreSlot = SlotBytes(uint64_t(kBlockQ) * kBlockKv * sizeof(float));
 constexpr uint64_t kProbabilitySlot = SlotBytes(uint64_t(kBlockQ) * kBlockKv * sizeof(Element));
-constexpr uint64_t kPartialSlot = SlotBytes(uint64_t(kBlockQ) * kValueDimPad * sizeof(float));
+constexpr uint64_t kPartialSlot = SlotBytes(uint64_t(kBlockQ) * kPartialPitch * sizeof(float));
 constexpr uint64_t kWorkspaceBytes = kStages * (kScoreSlot + kProbabilitySlot + kPartialSlot);
 
 template <typename T>
@@ -262,6 +265,7 @@ struct Launch {
     Tiling tiling;
     int64_t coreIdx;
     int64_t coreCount;
+    uint32_t taskRows;
     int64_t taskCount;
     GlobalTensor<Element> q;
     GlobalTensor<Element> k;
@@ -273,7 +277,34 @@ struct Launch {
     GlobalTensor<half> capturedGain;
     GlobalTensor<float> scores;          // ring of [kBlockQ, kBlockKv]
     GlobalTensor<Element> probabilities; // ring of [kBlockQ, kBlockKv]
-    GlobalTensor<float> partial;         // ring of [kBlockQ, kValueDimPad]
+    GlobalTensor<float> partial;         // ring of [kBlockQ, kPartialPitch]
+
+    // Cuts query rows into tasks. The launch takes as long as the core with the most tasks, and a task as long as
+    // its rows and its keys: tasks are smaller than a tile may be where that leaves fewer cores idle in the last round.
+    __aicore__ inline void MakeTasks()
+    {
+        constexpr uint32_t kManyRounds = 16; // a round more or less does not matter then
+        const uint32_t qLen = static_cast<uint32_t>(tiling.qLen);
+        const int64_t heads = tiling.batch * tiling.heads;
+        taskRows = kBlockQ;
+        if (heads * CeilDiv(qLen, kBlockQ) < kManyRounds * coreCount) {
+            const uint32_t cores = static_cast<uint32_t>(coreCount);
+            uint32_t least = ~0u;
+            for (uint32_t rows = kBlockQ; rows != 0; rows -= kFractal) {
+                const uint32_t tasks = static_cast<uint32_t>(heads) * CeilDiv(qLen, rows);
+                const uint32_t time = CeilDiv(tasks, cores) * (rows + kKeyRows);
+                taskRows = time < least ? rows : taskRows;
+                least = Min(time, least);
+            }
+        }
+        taskCount = heads * CeilDiv(qLen, taskRows);
+    }
+
+    // The task of this core in a round. Cores are served to and fro, so that long tasks meet short ones.
+    __aicore__ inline int64_t TaskOf(int64_t round) const
+    {
+        return round * coreCount + (round % 2 == 0 ? coreIdx : coreCount - 1 - coreIdx);
+    }
 
     __aicore__ inline void PlaceWorkspace(GM_ADDR workspace)
     {
@@ -290,9 +321,9 @@ struct Launch {
 __aicore__ inline Task TaskAt(const Launch& launch, int64_t index)
 {
     const Tiling& tiling = launch.tiling;
-    const int64_t blocks = CeilDiv<int64_t>(tiling.qLen, kBlockQ);
     const int64_t heads = tiling.batch * tiling.heads;
-    const int64_t block = blocks - 1 - index / heads;
+    const int32_t rows = static_cast<int32_t>(launch.taskRows);
+    const int32_t block = static_cast<int32_t>((launch.taskCount - 1 - index) / heads);
     const int64_t head = index % heads;
     Task task;
     task.b = static_cast<int32_t>(head / tiling.heads);
@@ -302,8 +333,8 @@ __aicore__ inline Task TaskAt(const Launch& launch, int64_t index)
     task.kvStart = launch.cuKv.GetValue(task.b);
     task.qLen = launch.cuQ.GetValue(task.b + 1) - task.qStart;
     task.kvLen = launch.cuKv.GetValue(task.b + 1) - task.kvStart;
-    task.qFirst = static_cast<int32_t>(block * kBlockQ);
-    task.qLast = Max(task.qFirst, Min(task.qFirst + static_cast<int32_t>(kBlockQ), task.qLen)) - 1;
+    task.qFirst = block * rows;
+    task.qLast = Max(task.qFirst, Min(task.qFirst + rows, task.qLen)) - 1;
     return task;
 }
 
@@ -335,14 +366,14 @@ __aicore__ inline int64_t TaskOffset0(const Launch& launch, const Task& task)
 // every flag without a word.
 class TileCursor {
 public:
-    __aicore__ inline explicit TileCursor(const Launch& launch) : launch_(launch), index_(launch.coreIdx)
+    __aicore__ inline explicit TileCursor(const Launch& launch) : launch_(launch)
     {
         FindTask();
     }
 
     __aicore__ inline bool Done() const
     {
-        return index_ >= launch_.taskCount;
+        return launch_.TaskOf(round_) >= launch_.taskCount;
     }
 
     __aicore__ inline const Task& CurrentTask() const
@@ -388,26 +419,32 @@ public:
             next_ = Visible(tile_ + 1);
             return;
         }
-        index_ += launch_.coreCount;
+        ++round_;
         FindTask();
     }
 
-    // Moves to the next task without a visible tile, from `index` on; returns its number.
-    __aicore__ inline int64_t FindEmptyTask(int64_t index)
+    // Moves to this core's next task without a visible tile, from a round on; false where there is none.
+    __aicore__ inline bool FindEmptyTask(int64_t round)
     {
-        for (; index < launch_.taskCount; index += launch_.coreCount) {
-            EnterTask(index);
+        for (round_ = round; !Done(); ++round_) {
+            EnterTask();
             if (tile_ >= end_) {
-                break;
+                return true;
             }
         }
-        return index;
+        return false;
+    }
+
+    // The round of the task.
+    __aicore__ inline int64_t Round() const
+    {
+        return round_;
     }
 
 private:
-    __aicore__ inline void EnterTask(int64_t index)
+    __aicore__ inline void EnterTask()
     {
-        task_ = TaskAt(launch_, index);
+        task_ = TaskAt(launch_, launch_.TaskOf(round_));
         if (task_.Rows() == 0) {
             tile_ = 0;
             end_ = 0;
@@ -421,8 +458,8 @@ private:
     // Enters the next task that has a visible tile.
     __aicore__ inline void FindTask()
     {
-        for (; !Done(); index_ += launch_.coreCount) {
-            EnterTask(index_);
+        for (; !Done(); ++round_) {
+            EnterTask();
             if (tile_ < end_) {
                 first_ = tile_;
                 next_ = Visible(tile_ + 1);
@@ -439,7 +476,7 @@ private:
 
     const Launch& launch_;
     Task task_ {};
-    int64_t index_;
+    int64_t round_ = 0;
     int32_t first_ = 0;
     int32_t tile_ = 0;
     int32_t next_ = 0;
@@ -465,6 +502,8 @@ public:
             if (hasScores) {
                 BeginScores(scores);
             }
+            for (uint32_t step = 0; hasScores && step < kScoresAhead && StepScores(scores); ++step) {
+            }
             if (hasOutput) {
                 BeginOutput(outputs);
             }
@@ -485,32 +524,63 @@ public:
     }
 
 private:
-    // A block of a product: kSubRows query rows by kSubKeys keys, for P V also by kSubValues value columns.
+    // A block of a product: up to kSubRows query rows by kSubKeys keys, for P V also by kSubValues value columns.
     struct Block {
         uint32_t row;
         uint32_t col;
         uint32_t key;
     };
 
-    // Asks for the keys of a tile, and for the queries of its task if it is the first.
+    // Asks for the keys of a tile, half by half, and for the queries of its task if it is the first: then no product
+    // reads the old ones any more.
     __aicore__ inline void BeginScores(const TileCursor& at)
+    {
+        if (at.IsFirst()) {
+            AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kKeysFree);
+            AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kKeysFree + 1);
+            LoadQuery(at.CurrentTask());
+        }
+        for (uint32_t half = 0; half < 2; ++half) {
+            if (half * kHalfKeys < at.Keys()) {
+                if (!at.IsFirst()) {
+                    AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kKeysFree + half);
+                }
+                LoadKeys(at, half * kHalfKeys, Min(at.Keys(), (half + 1) * kHalfKeys));
+                AscendC::SetFlag<HardEvent::MTE2_MTE1>(kKeysLoaded + half);
+            } else if (at.IsFirst()) {
+                AscendC::SetFlag<HardEvent::MTE1_MTE2>(kKeysFree + half);
+            }
+        }
+        scoreAt_ = {0, 0, 0};
+    }
+
+    __aicore__ inline void LoadKeys(const TileCursor& at, uint32_t firstKey, uint32_t endKey)
     {
         const Task& task = at.CurrentTask();
         const Tiling& tiling = launch_.tiling;
-        if (at.IsFirst()) {
-            LoadQuery(task);
-        }
-        AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kKeysFree);
-        for (uint32_t key = 0; key < at.Keys(); key += kSubKeys) {
-            const uint32_t keys = Min(kSubKeys, at.Keys() - key);
+        for (uint32_t key = firstKey; key < endKey; key += kSubKeys) {
+            const uint32_t keys = Min(kSubKeys, endKey - key);
             const int64_t row = at.FirstKey() + static_cast<int64_t>(key);
             const int64_t from = task.kvH * tiling.kStride[1] + (task.kvStart + row) * tiling.kStride[2];
             LoadMatrix(
                 Keys()[key * kHeadDimPad], RoundUp(keys, kFractal), launch_.k[from], keys, kHeadDim, tiling.kStride[2]);
         }
-        AscendC::SetFlag<HardEvent::MTE2_MTE1>(kKeysLoaded);
-        AscendC::WaitFlag<HardEvent::MTE2_MTE1>(kKeysLoaded);
-        scoreAt_ = {0, 0, 0};
+    }
+
+    // The half of the tile to which a key belongs, and whether a block of keys starts it or ends it.
+    __aicore__ static inline uint32_t HalfOf(uint32_t key)
+    {
+        return key / kHalfKeys;
+    }
+
+    __aicore__ static inline bool StartsHalf(uint32_t key)
+    {
+        return key % kHalfKeys == 0;
+    }
+
+    __aicore__ static inline bool EndsHalf(uint32_t key, const TileCursor& at)
+    {
+        return key + kSubKeys >= at.Keys() || StartsHalf(key + kSubKeys);
     }
 
     // The next block of S = Q K^T, unscaled; false when the tile is complete. Producer of kScoresReady.
@@ -523,6 +593,9 @@ private:
         const uint32_t rows = Min(kSubRows, taskRows - scoreAt_.row);
         const uint32_t keys = Min(kSubKeys, at.Keys() - scoreAt_.key);
         const GlobalTensor<float> slot = launch_.scores[at.Slot() * (kScoreSlot / sizeof(float))];
+        if (scoreAt_.row == 0 && StartsHalf(scoreAt_.key)) {
+            AscendC::WaitFlag<HardEvent::MTE2_MTE1>(kKeysLoaded + HalfOf(scoreAt_.key));
+        }
         if (scoreAt_.key == 0) {
             AscendC::WaitFlag<HardEvent::M_MTE1>(kQueryLeftFree);
             LoadLeft(QueryLeft(), Query()[scoreAt_.row * kDepthPad], rows, kHeadDim);
@@ -540,6 +613,9 @@ private:
         }
         AscendC::SetFlag<HardEvent::M_MTE1>(kKeyRightFree);
         scoreSum_ = (scoreSum_ + CeilDiv(rows, kScoreRows)) % 2;
+        if (scoreAt_.row + rows >= taskRows && EndsHalf(scoreAt_.key, at)) {
+            AscendC::SetFlag<HardEvent::MTE1_MTE2>(kKeysFree + HalfOf(scoreAt_.key));
+        }
         scoreAt_.key += kSubKeys;
         if (scoreAt_.key >= at.Keys()) {
             EndScoreRows(at);
@@ -556,21 +632,30 @@ private:
         if (scoreAt_.row < at.CurrentTask().Rows()) {
             return;
         }
-        AscendC::SetFlag<HardEvent::MTE1_MTE2>(kKeysFree);
-        if (at.IsLast()) {
-            AscendC::SetFlag<HardEvent::MTE1_MTE2>(kQueryFree);
-        }
         AscendC::CrossCoreSetFlag<2, PIPE_FIX>(kScoresReady);
     }
 
-    // Asks for the values of a tile and for its first probabilities. Consumer of kProbabilitiesReady.
+    // Asks for the values of a tile, half by half, and for its first probabilities. Consumer of kProbabilitiesReady.
     __aicore__ inline void BeginOutput(const TileCursor& at)
+    {
+        for (uint32_t key = 0; key < at.Keys(); key += kHalfKeys) {
+            AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kValuesFree + HalfOf(key));
+            LoadValues(at, key, Min(at.Keys(), key + kHalfKeys));
+        }
+        AscendC::CrossCoreWaitFlag(kProbabilitiesReady);
+        outputAt_ = {0, 0, 0};
+        probabilitiesAt_ = {0, 0, 0};
+        for (uint32_t slot = 1; slot < kProbabilitySlots; ++slot) {
+            LoadProbabilities(at);
+        }
+    }
+
+    __aicore__ inline void LoadValues(const TileCursor& at, uint32_t firstKey, uint32_t endKey)
     {
         const Task& task = at.CurrentTask();
         const Tiling& tiling = launch_.tiling;
-        AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kValuesFree);
-        for (uint32_t key = 0; key < at.Keys(); key += kSubKeys) {
-            const uint32_t keys = Min(kSubKeys, at.Keys() - key);
+        for (uint32_t key = firstKey; key < endKey; key += kSubKeys) {
+            const uint32_t keys = Min(kSubKeys, endKey - key);
             const int64_t row = at.FirstKey() + static_cast<int64_t>(key);
             const int64_t from = task.kvH * tiling.vStride[1] + (task.kvStart + row) * tiling.vStride[2];
             for (uint32_t col = 0; col < kValueDim; col += kSubValues) {
@@ -578,12 +663,6 @@ private:
                 LoadFractalRows(Values()[key * kValueDimPad + col * kSubKeys], launch_.v[from + col], keys, columns,
                     tiling.vStride[2], RoundUp(columns, kFractal));
             }
-        }
-        AscendC::CrossCoreWaitFlag(kProbabilitiesReady);
-        outputAt_ = {0, 0, 0};
-        probabilitiesAt_ = {0, 0, 0};
-        for (uint32_t slot = 1; slot < kProbabilitySlots; ++slot) {
-            LoadProbabilities(at);
         }
     }
 
@@ -612,13 +691,16 @@ private:
         }
         Multiply(OutputSum(), ProbabilityLeft(), ValueRight(), rows, columns, keys, outputAt_.key == 0);
         AscendC::SetFlag<HardEvent::M_MTE1>(kOutputOperandsFree);
+        const bool isLastPart = outputAt_.row + rows >= taskRows && outputAt_.col + kSubValues >= kValueDim;
+        if (isLastPart && EndsHalf(outputAt_.key, at)) {
+            AscendC::SetFlag<HardEvent::MTE1_MTE2>(kValuesFree + HalfOf(outputAt_.key));
+        }
         const Block done = outputAt_;
         Advance(outputAt_, at);
         if (outputAt_.key == 0) {
             StorePartial(at, done, rows, columns);
         }
         if (outputAt_.row >= taskRows) {
-            AscendC::SetFlag<HardEvent::MTE1_MTE2>(kValuesFree);
             AscendC::CrossCoreSetFlag<2, PIPE_FIX>(kOutputReady);
         }
         return true;
@@ -665,7 +747,6 @@ private:
     {
         const Tiling& tiling = launch_.tiling;
         const int64_t from = task.h * tiling.qStride[1] + (task.qStart + task.qFirst) * tiling.qStride[2];
-        AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kQueryFree);
         LoadFractalRows(Query(), launch_.q[from], task.Rows(), kHeadDim, tiling.qStride[2], kDepthPad);
     }
 
@@ -775,10 +856,10 @@ private:
 
     __aicore__ inline void StorePartial(const TileCursor& at, const Block& block, uint32_t rows, uint32_t columns)
     {
-        const uint64_t to = at.Slot() * (kPartialSlot / sizeof(float)) + block.row * kValueDimPad + block.col;
+        const uint64_t to = at.Slot() * (kPartialSlot / sizeof(float)) + block.row * kPartialPitch + block.col;
         AscendC::SetFlag<HardEvent::M_FIX>(kOutputSumReady);
         AscendC::WaitFlag<HardEvent::M_FIX>(kOutputSumReady);
-        StoreSum(launch_.partial[to], OutputSum(), rows, columns, kValueDimPad);
+        StoreSum(launch_.partial[to], OutputSum(), rows, columns, kPartialPitch);
         AscendC::SetFlag<HardEvent::FIX_M>(kOutputSumFree);
     }
 
@@ -798,9 +879,10 @@ private:
 
     __aicore__ inline void FreeBuffers()
     {
-        AscendC::SetFlag<HardEvent::MTE1_MTE2>(kKeysFree);
-        AscendC::SetFlag<HardEvent::MTE1_MTE2>(kValuesFree);
-        AscendC::SetFlag<HardEvent::MTE1_MTE2>(kQueryFree);
+        for (uint32_t half = 0; half < 2; ++half) {
+            AscendC::SetFlag<HardEvent::MTE1_MTE2>(kKeysFree + half);
+            AscendC::SetFlag<HardEvent::MTE1_MTE2>(kValuesFree + half);
+        }
         for (uint32_t slot = 0; slot < kProbabilitySlots; ++slot) {
             AscendC::SetFlag<HardEvent::MTE1_MTE2>(kProbabilitiesFree + slot);
         }
@@ -815,9 +897,10 @@ private:
     // Every flag that FreeBuffers or a step has set is waited for: left-overs would break the next kernel.
     __aicore__ inline void DrainBuffers()
     {
-        AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kKeysFree);
-        AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kValuesFree);
-        AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kQueryFree);
+        for (uint32_t half = 0; half < 2; ++half) {
+            AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kKeysFree + half);
+            AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kValuesFree + half);
+        }
         for (uint32_t slot = 0; slot < kProbabilitySlots; ++slot) {
             AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kProbabilitiesFree + slot);
         }
@@ -879,7 +962,7 @@ private:
         return LocalTensor<float>(TPosition::CO1, kOSumAt, kOSumBytes / sizeof(float));
     }
 
-    static constexpr uint32_t kProbabilitySlots = 3;
+    static constexpr uint32_t kProbabilitySlots = 2;
     static constexpr uint32_t kDepthPad = RoundUp(kHeadDim, kFractalCols);
 
     const Launch& launch_;
@@ -1483,9 +1566,11 @@ private:
 
     __aicore__ inline void LoadPartial(const TileCursor& at, uint32_t firstRow, uint32_t rows)
     {
-        const uint64_t from = at.Slot() * (kPartialSlot / sizeof(float)) + firstRow * kValueDimPad;
+        const uint64_t from = at.Slot() * (kPartialSlot / sizeof(float)) + firstRow * kPartialPitch;
+        const AscendC::DataCopyParams params(
+            rows, kValueDimPad / kBlockLanes, (kPartialPitch - kValueDimPad) / kBlockLanes, 0);
         AscendC::WaitFlag<HardEvent::MTE3_MTE2>(kSlotFree + slot_);
-        AscendC::DataCopy(Slot(), launch_.partial[from], rows * kValueDimPad);
+        AscendC::DataCopy(Slot(), launch_.partial[from], params);
         AscendC::SetFlag<HardEvent::MTE2_V>(kSlotLoaded + slot_);
         AscendC::WaitFlag<HardEvent::MTE2_V>(kSlotLoaded + slot_);
     }
@@ -1553,8 +1638,7 @@ private:
     __aicore__ inline void StoreEmptyTasks()
     {
         TileCursor at(launch_);
-        int64_t index = at.FindEmptyTask(launch_.coreIdx);
-        for (; index < launch_.taskCount; index = at.FindEmptyTask(index + launch_.coreCount)) {
+        for (bool found = at.FindEmptyTask(0); found; found = at.FindEmptyTask(at.Round() + 1)) {
             const Task& task = at.CurrentTask();
             const Share share = ShareOf(task);
             if (share.rows == 0) {
@@ -1735,8 +1819,7 @@ extern "C" __global__ __aicore__ void fa_packed_forward(
     launch.tiling = tiling;
     launch.coreIdx = AscendC::GetBlockIdx() / AscendC::GetSubBlockNum();
     launch.coreCount = AscendC::GetBlockNum();
-    launch.taskCount =
-        tiling.batch * tiling.heads * fa_packed::CeilDiv<int64_t>(tiling.qLen, fa_packed::kBlockQ);
+    launch.MakeTasks();
     launch.q.SetGlobalBuffer(reinterpret_cast<__gm__ Element*>(q));
     launch.k.SetGlobalBuffer(reinterpret_cast<__gm__ Element*>(k));
     launch.v.SetGlobalBuffer(reinterpret_cast<__gm__ Element*>(v));

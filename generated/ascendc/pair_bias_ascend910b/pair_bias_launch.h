@@ -18,8 +18,8 @@
 
 namespace fa_pair_bias {
 constexpr const char* kSymbol = "fa_pair_bias_forward";
-constexpr int64_t kTileRows = 256;                     // query rows of a task
-constexpr uint64_t kWorkspaceBytesPerCore = 2555904; // per cube core
+constexpr int64_t kLeastTaskRows = 16;                 // query rows of a task, at the least
+constexpr uint64_t kWorkspaceBytesPerCore = 1572864; // per cube core
 constexpr uint64_t kWorkspaceAlignment = 512;           // bytes
 
 // Device addresses of the tensors.
@@ -33,10 +33,10 @@ struct Pointers {
     void* workspace; // WorkspaceBytes, aligned to kWorkspaceAlignment
 };
 
-// Cube cores to launch on: one per task, as far as the device has them.
+// Cube cores to launch on: as many as could get a task, as far as the device has them. The kernel cuts the tasks.
 inline uint32_t Blocks(const Tiling& tiling, int64_t cubeCores)
 {
-    const int64_t tasks = tiling.batch * tiling.heads * ((tiling.qLen + kTileRows - 1) / kTileRows);
+    const int64_t tasks = tiling.batch * tiling.heads * ((tiling.qLen + kLeastTaskRows - 1) / kLeastTaskRows);
     const int64_t blocks = tasks < cubeCores ? tasks : cubeCores;
     return static_cast<uint32_t>(blocks > 0 ? blocks : 1);
 }
