@@ -131,6 +131,15 @@ impl Plan {
         }
     }
 
+    /// Query rows of a task of a launch: as many as a tile has, or fewer where that fills the cores of a chip better.
+    /// `heads` counts those of all batches.
+    pub fn task_rows(&self, heads: u64, q_len: u64, cube_cores: u32) -> u32 {
+        match self {
+            Plan::Ascend(plan) => plan.task_rows(heads, q_len, cube_cores),
+            Plan::Cpu(plan) => plan.tile().block_q,
+        }
+    }
+
     /// Where every buffer lies, memory by memory.
     pub fn budget(&self) -> &Budget {
         match self {
