@@ -40,6 +40,8 @@ fn values_per_row_and_per_key() {
          attention row_mask { head_dim = 32; tensor drop: bool[b, q_len]; mask = !drop[b, q_idx]; }
          attention key_mask { head_dim = 32; tensor keep: bool[b, kv_len]; mask = keep[b, kv_idx]; }
          attention row_limit { head_dim = 32; tensor t: int32[b, q_len]; mask = kv_idx < t[b, q_idx]; }
+         attention key_pair { head_dim = 16; tensor a: bf16[kv_len]; tensor on: bool[kv_len]; mask = on[kv_idx];
+             score = score + a[kv_idx]; }
          attention documents { head_dim = 32; tensor ids: int32[b, kv_len]; mask = causal && same(ids); }",
     );
 }

@@ -35,7 +35,7 @@ const fn refusal(
     }
 }
 
-const REFUSALS: [Refusal; 19] = [
+const REFUSALS: [Refusal; 20] = [
     refusal(
         "cpu",
         201,
@@ -88,6 +88,16 @@ const REFUSALS: [Refusal; 19] = [
     ),
     refusal(
         "cpu",
+        201,
+        [
+            "tensor t: fp32[b, h, q_len, kv_len, 1]; score = score + t[b, h, q_idx, kv_idx, 0];",
+            "a captured tensor of 5 dimensions",
+            "tensor t: fp32[b, h, q_len, kv_len, 1];",
+            "tensor t: fp32[b, h, q_len, kv_len]; score = score + t[b, h, q_idx, kv_idx];",
+        ],
+    ),
+    refusal(
+        "ascend910b",
         201,
         [
             "tensor t: fp32[b, h, q_len, kv_len, 1]; score = score + t[b, h, q_idx, kv_idx, 0];",

@@ -79,8 +79,10 @@ impl TileCost {
     /// The unit that is busy longest, and its cycles: what lies between two tiles.
     pub fn bound(&self) -> (&'static str, f64) {
         let [first, rest @ ..] = self.units();
-        rest.into_iter()
-            .fold(first, |most, unit| if unit.1 > most.1 { unit } else { most })
+        rest.into_iter().fold(
+            first,
+            |most, unit| if unit.1 > most.1 { unit } else { most },
+        )
     }
 }
 
@@ -227,12 +229,18 @@ impl<'a> CostModel<'a> {
         let whole = self.ascend.limits.gm_align_bytes;
         let moved = |rows: u32, columns: u32, pitch: u32| {
             let aligned = (pitch * FP32).is_multiple_of(whole);
-            let slower = if aligned { 1.0 } else { timing.fixpipe_unaligned.value };
+            let slower = if aligned {
+                1.0
+            } else {
+                timing.fixpipe_unaligned.value
+            };
             let bytes = f64::from(rows) * f64::from(columns) * f64::from(FP32);
             timing.fixpipe_start.value + slower * bytes / timing.fixpipe_to_gm.value
         };
         let scores = over(at.block_q, sizes.score_rows, |rows| {
-            over(at.block_kv, sizes.sub_keys, |keys| moved(rows, keys, at.block_kv))
+            over(at.block_kv, sizes.sub_keys, |keys| {
+                moved(rows, keys, at.block_kv)
+            })
         });
         let outputs = over(at.block_q, sizes.sub_rows, |rows| {
             over(self.facts.value_dim_pad, sizes.sub_values, |columns| {
@@ -261,7 +269,10 @@ impl<'a> CostModel<'a> {
         let blocks = f64::from(at.block_kv.div_ceil(facts.square));
         let short_rows = short(f64::from(facts.head_dim), keys)
             + short(f64::from(facts.value_dim), keys)
-            + short(f64::from(at.block_kv.min(facts.square)), parts * rows * blocks);
+            + short(
+                f64::from(at.block_kv.min(facts.square)),
+                parts * rows * blocks,
+            );
         let stored = rows / f64::from(facts.vector_cores) * keys * element;
         [loaded + short_rows, stored / timing.ub_to_gm.value]
     }
@@ -276,7 +287,10 @@ impl<'a> CostModel<'a> {
         // Lanes that are no keys are computed too.
         let repeats = rows * f64::from(groups * sizes.chunks);
         let chunks = steps * sizes.chunks;
-        let mut time = VectorTime { timing, cycles: 0.0 };
+        let mut time = VectorTime {
+            timing,
+            cycles: 0.0,
+        };
         let mut loaded = rows * f64::from(at.block_kv * FP32);
         let mut transform = |time: &mut VectorTime<'_>| {
             loaded += self.program(time, &self.lowered.score, chunks, repeats);
@@ -292,7 +306,11 @@ impl<'a> CostModel<'a> {
         time.add(chunks, repeats, slopes.add); // minus the reference
         time.add(chunks, repeats, slopes.exp_fp32);
         time.add(chunks, repeats, slopes.reduce_block);
-        time.add(chunks - steps, repeats / f64::from(facts.block_lanes), slopes.add);
+        time.add(
+            chunks - steps,
+            repeats / f64::from(facts.block_lanes),
+            slopes.add,
+        );
         if facts.qkv_bytes == 2 {
             time.add(chunks, repeats, slopes.narrow);
         }
@@ -305,7 +323,11 @@ impl<'a> CostModel<'a> {
             transform(&mut time);
             loaded += rows * f64::from(at.block_kv * FP32);
             time.add(chunks, repeats, slopes.reduce_block);
-            time.add(chunks - steps, repeats / f64::from(facts.block_lanes), slopes.add);
+            time.add(
+                chunks - steps,
+                repeats / f64::from(facts.block_lanes),
+                slopes.add,
+            );
         }
         // From blocks to a number a row, and whether references hold.
         time.add(2 * steps + 8, rows / 4.0, slopes.add);
@@ -314,7 +336,11 @@ impl<'a> CostModel<'a> {
         time.add(outputs, output / f64::from(facts.lanes), slopes.add);
         if rounds || raises {
             let parts = facts.value_dim_pad.div_ceil(facts.lanes);
-            time.add(outputs * (1 + parts), output / f64::from(facts.lanes), slopes.mul);
+            time.add(
+                outputs * (1 + parts),
+                output / f64::from(facts.lanes),
+                slopes.mul,
+            );
         }
         loaded += output * f64::from(FP32);
         (time.cycles, loaded / timing.gm_to_ub_hit.value)

@@ -124,8 +124,8 @@ impl Facts {
     pub(super) fn key_rows(&self, block_kv: u32) -> u64 {
         let (keys, element) = (u64::from(block_kv), u64::from(self.qkv_bytes));
         let loaded = keys * u64::from(self.head_dim_pad + self.value_dim_pad) * element;
-        let exchanged = 2 * keys * (u64::from(FP32) + element)
-            + 2 * u64::from(self.value_dim_pad * FP32);
+        let exchanged =
+            2 * keys * (u64::from(FP32) + element) + 2 * u64::from(self.value_dim_pad * FP32);
         loaded.div_ceil(exchanged)
     }
 

@@ -10,6 +10,9 @@ use fa_dsl::variant::{Backward, Dtype, Precision, SplitKv, Variant};
 use super::lower::loads::{LoadPlan, Unloadable};
 use super::lower::{describe::describe, exact_length};
 
+/// Most dimensions of a captured tensor: its strides in the launch block.
+const MAX_RANK: usize = 4;
+
 /// Every feature of the variant that the backend lacks.
 pub(super) fn refusals(variant: &Variant, target: &str) -> Vec<Diagnostic> {
     let name = variant.name.span;
@@ -39,6 +42,15 @@ pub(super) fn refusals(variant: &Variant, target: &str) -> Vec<Diagnostic> {
             Some(variant.backward.span),
             "write `backward = none;`",
         );
+    }
+    for tensor in &variant.tensors {
+        if tensor.dims.len() > MAX_RANK {
+            refuse(
+                format!("a captured tensor of {} dimensions", tensor.dims.len()),
+                Some(tensor.span),
+                "declare at most 4 dimensions",
+            );
+        }
     }
     if let Some(paged) = variant.paged {
         refuse(
