@@ -13,7 +13,7 @@ use crate::budget::{Budget, MemoryUse};
 /// Tiles that `auto` tries, the preferred ones first where the model sees no difference.
 const AUTO_BLOCK_KV: [u32; 11] = [512, 384, 640, 768, 1024, 256, 192, 128, 64, 32, 16];
 const AUTO_BLOCK_Q: [u32; 9] = [256, 224, 192, 160, 128, 96, 64, 32, 16];
-const AUTO_STAGES: [u32; 3] = [3, 2, 4];
+const AUTO_STAGES: [u32; 2] = [3, 2];
 
 /// Slots of a ring: with three nobody waits, for one is filled, one used and one emptied.
 const VECTOR_SLOTS: [u32; 3] = [3, 2, 1];
@@ -51,61 +51,68 @@ impl Chooser<'_> {
         let all_stages = written(tile.stages, &AUTO_STAGES);
         let all_q = written(tile.block_q, &AUTO_BLOCK_Q);
         let all_kv = written(tile.block_kv, &AUTO_BLOCK_KV);
-        let mut arrangements = Vec::new();
+        let mut best: Option<(f64, Choice)> = None;
         for &stages in &all_stages {
             for &block_q in &all_q {
                 for &block_kv in &all_kv {
-                    self.arrange(block_q, block_kv, stages, &mut arrangements);
+                    let Some(choice) = self.arrange(block_q, block_kv, stages) else {
+                        continue;
+                    };
+                    let time = self.model.launch(&choice.arrangement);
+                    if best.as_ref().is_none_or(|(least, _)| time < *least) {
+                        best = Some((time, choice));
+                    }
                 }
             }
         }
-        arrangements.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-        let fitting = arrangements.into_iter().find_map(|(_, arrangement)| {
-            let budget = self.place(&arrangement);
-            memory::fits(&budget).then_some(Choice {
-                cost: self.model.tile(&arrangement),
-                arrangement,
-                budget,
-            })
-        });
-        fitting.ok_or_else(|| {
+        best.map(|(_, choice)| choice).ok_or_else(|| {
             let smallest = |all: &[u32]| *all.last().expect("never empty");
             let tile_size = (smallest(&all_q), smallest(&all_kv));
             Box::new(self.does_not_fit(tile, tile_size, all_stages[0]))
         })
     }
 
-    /// Appends the arrangements of one tile with what a launch costs.
-    fn arrange(
-        &self,
-        block_q: u32,
-        block_kv: u32,
-        stages: u32,
-        found: &mut Vec<(f64, Arrangement)>,
-    ) {
-        for vector_slots in VECTOR_SLOTS {
-            for row_step in self.row_steps(block_q, block_kv) {
-                let arrangement = Arrangement {
-                    block_q,
-                    block_kv,
-                    stages,
-                    probability_slots: PROBABILITY_SLOTS,
-                    row_step,
-                    vector_slots,
-                };
-                found.push((self.model.launch(&arrangement), arrangement));
-            }
-        }
+    /// The fastest arrangement of one tile that fits.
+    fn arrange(&self, block_q: u32, block_kv: u32, stages: u32) -> Option<Choice> {
+        let mut found: Vec<(TileCost, Arrangement)> = VECTOR_SLOTS
+            .into_iter()
+            .flat_map(|vector_slots| {
+                self.row_steps(block_q, block_kv)
+                    .map(move |row_step| Arrangement {
+                        block_q,
+                        block_kv,
+                        stages,
+                        probability_slots: PROBABILITY_SLOTS,
+                        row_step,
+                        vector_slots,
+                    })
+            })
+            .map(|arrangement| (self.model.tile(&arrangement), arrangement))
+            .collect();
+        found.sort_by(|(one, _), (other, _)| one.bound().1.total_cmp(&other.bound().1));
+        found.into_iter().find_map(|(cost, arrangement)| {
+            let budget = self.place(&arrangement);
+            memory::fits(&budget).then_some(Choice {
+                arrangement,
+                budget,
+                cost,
+            })
+        })
     }
 
-    /// Numbers of rows that the softmax may take at a time: equal parts of a core's rows, the most first.
+    /// Numbers of rows that the softmax may take at a time: equal parts of a core's rows, the most first, and the least
+    /// that rows come in.
     fn row_steps(&self, block_q: u32, block_kv: u32) -> impl Iterator<Item = u32> + use<> {
         let core_rows = block_q / self.facts.vector_cores;
         let unit = self.facts.block_lanes;
         let most = self.facts.max_repeat / self.facts.groups(block_kv);
-        (1..=core_rows / unit)
-            .map(move |parts| core_rows.div_ceil(parts).next_multiple_of(unit))
-            .filter(move |rows| *rows <= most)
+        let parts = [1, 2, 3, 4, 6, core_rows / unit];
+        let mut steps = parts.map(|parts| core_rows.div_ceil(parts.max(1)).next_multiple_of(unit));
+        steps.sort_unstable_by(|a, b| b.cmp(a));
+        let mut last = 0;
+        steps
+            .into_iter()
+            .filter(move |rows| *rows <= most && std::mem::replace(&mut last, *rows) != *rows)
     }
 
     fn place(&self, arrangement: &Arrangement) -> Budget {

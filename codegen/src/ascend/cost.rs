@@ -103,18 +103,29 @@ impl VectorTime<'_> {
 impl<'a> CostModel<'a> {
     /// Cycles of the launch by which arrangements are compared.
     pub(super) fn launch(&self, at: &Arrangement) -> f64 {
-        let tasks = over(ROWS_OF_CORE, at.block_q, |rows| {
-            let tiles = blocks(KEYS, at.block_kv).enumerate().map(|(index, keys)| {
-                let part = Arrangement {
-                    block_q: rows,
-                    block_kv: keys,
-                    ..*at
-                };
-                let raises = (index as u32) < RAISING_TILES;
-                self.cost(&part, raises).bound().1
-            });
-            tiles.sum()
-        });
+        let tile = |rows: u32, keys: u32, raises: bool| {
+            let part = Arrangement {
+                block_q: rows,
+                block_kv: keys,
+                ..*at
+            };
+            self.cost(&part, raises).bound().1
+        };
+        let (whole, rest) = (KEYS / at.block_kv, KEYS % at.block_kv);
+        let raising = whole.min(RAISING_TILES);
+        let task = |rows: u32| {
+            let last = if rest == 0 {
+                0.0
+            } else {
+                tile(rows, rest, whole < RAISING_TILES)
+            };
+            f64::from(raising) * tile(rows, at.block_kv, true)
+                + f64::from(whole - raising) * tile(rows, at.block_kv, false)
+                + last
+        };
+        let (tasks, rows) = (ROWS_OF_CORE / at.block_q, ROWS_OF_CORE % at.block_q);
+        let last = if rows == 0 { 0.0 } else { task(rows) };
+        let tasks = f64::from(tasks) * task(at.block_q) + last;
         tasks + self.tile(at).latency * f64::from(at.stages)
     }
 

@@ -34,14 +34,14 @@
  * row_sum        UB           1 x    1 x   80 x 4           0.31
  * tile_max       UB           1 x    1 x   80 x 4           0.31
  * tile_sum       UB           1 x    1 x   80 x 4           0.31
- * rescale        UB           4 x    1 x   80 x 4           1.25
- * final_sum      UB           4 x    1 x   80 x 4           1.25
+ * rescale        UB           3 x    1 x   80 x 4           0.94
+ * final_sum      UB           3 x    1 x   80 x 4           0.94
  * lse            UB           1 x    1 x   80 x 4           0.31
  * counter        UB           1 x    1 x  256 x 4           1.00
  * row_counter    UB           1 x   80 x    8 x 4           2.50
  * row_value      UB           1 x   80 x    8 x 4           2.50
  * column_value   UB           1 x    1 x  256 x 4           1.00
- *                UB      total                         166.06 KiB of 183.75 KiB
+ *                UB      total                         165.44 KiB of 183.75 KiB
  */
 
 #include "kernel_operator.h"
@@ -65,7 +65,7 @@ constexpr uint32_t kValueDimPad = 64;   // the same in whole fractals
 constexpr uint32_t kPartialPitch = 128; // from one row of a partial output to the next: full-bandwidth addresses
 constexpr uint32_t kBlockQ = 160;        // query rows of a tile, at most
 constexpr uint32_t kBlockKv = 256;       // key rows of a tile
-constexpr uint32_t kStages = 4;          // tiles in flight: slots of the workspace rings
+constexpr uint32_t kStages = 3;          // tiles in flight: slots of the workspace rings
 constexpr uint32_t kLead = kStages - 1;  // tiles whose scores are ready before the first one's output
 constexpr uint32_t kScoresAhead = 1; // blocks of scores that are multiplied while the first probabilities are on their way
 constexpr uint32_t kSubRows = 128;       // query rows that L0A holds
@@ -153,9 +153,9 @@ constexpr uint32_t kTileSumAt = kTileMaxAt + kTileMaxBytes;
 constexpr uint32_t kRescaleBytes = 1 * 80 * 4; // exp(old reference - new reference): 1 x 80 fp32
 constexpr uint32_t kRescaleAt = kTileSumAt + kTileSumBytes;
 constexpr uint32_t kFinalSumBytes = 1 * 80 * 4; // divisor of finished rows: 1 x 80 fp32
-constexpr uint32_t kFinalSumAt = kRescaleAt + 4 * kRescaleBytes;
+constexpr uint32_t kFinalSumAt = kRescaleAt + 3 * kRescaleBytes;
 constexpr uint32_t kLseBytes = 1 * 80 * 4; // log of the sum of exponentials: 1 x 80 fp32
-constexpr uint32_t kLseAt = kFinalSumAt + 4 * kFinalSumBytes;
+constexpr uint32_t kLseAt = kFinalSumAt + 3 * kFinalSumBytes;
 constexpr uint32_t kCounterBytes = 1 * 256 * 4; // 0, 1, 2, ...: 1 x 256 fp32
 constexpr uint32_t kCounterAt = kLseAt + kLseBytes;
 constexpr uint32_t kRowCounterBytes = 80 * 8 * 4; // 0, 1, 2, ..., one block each: 80 x 8 fp32

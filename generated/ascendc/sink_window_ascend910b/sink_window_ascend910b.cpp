@@ -35,15 +35,15 @@
  * row_sum        UB           1 x    1 x   48 x 4           0.19
  * tile_max       UB           1 x    1 x   48 x 4           0.19
  * tile_sum       UB           1 x    1 x   48 x 4           0.19
- * rescale        UB           4 x    1 x   48 x 4           0.75
- * final_sum      UB           4 x    1 x   48 x 4           0.75
+ * rescale        UB           3 x    1 x   48 x 4           0.56
+ * final_sum      UB           3 x    1 x   48 x 4           0.56
  * lse            UB           1 x    1 x   48 x 4           0.19
  * counter        UB           1 x    1 x  384 x 4           1.50
  * row_counter    UB           1 x   48 x    8 x 4           1.50
  * row_value      UB           1 x   48 x    8 x 4           1.50
  * column_value   UB           1 x    1 x  384 x 4           1.50
  * uniform_value  UB           1 x    1 x   64 x 4           0.25
- *                UB      total                         173.69 KiB of 183.75 KiB
+ *                UB      total                         173.31 KiB of 183.75 KiB
  */
 
 #include "kernel_operator.h"
@@ -67,7 +67,7 @@ constexpr uint32_t kValueDimPad = 64;   // the same in whole fractals
 constexpr uint32_t kPartialPitch = 128; // from one row of a partial output to the next: full-bandwidth addresses
 constexpr uint32_t kBlockQ = 96;        // query rows of a tile, at most
 constexpr uint32_t kBlockKv = 384;       // key rows of a tile
-constexpr uint32_t kStages = 4;          // tiles in flight: slots of the workspace rings
+constexpr uint32_t kStages = 3;          // tiles in flight: slots of the workspace rings
 constexpr uint32_t kLead = kStages - 1;  // tiles whose scores are ready before the first one's output
 constexpr uint32_t kScoresAhead = 1; // blocks of scores that are multiplied while the first probabilities are on their way
 constexpr uint32_t kSubRows = 96;       // query rows that L0A holds
@@ -155,9 +155,9 @@ constexpr uint32_t kTileSumAt = kTileMaxAt + kTileMaxBytes;
 constexpr uint32_t kRescaleBytes = 1 * 48 * 4; // exp(old reference - new reference): 1 x 48 fp32
 constexpr uint32_t kRescaleAt = kTileSumAt + kTileSumBytes;
 constexpr uint32_t kFinalSumBytes = 1 * 48 * 4; // divisor of finished rows: 1 x 48 fp32
-constexpr uint32_t kFinalSumAt = kRescaleAt + 4 * kRescaleBytes;
+constexpr uint32_t kFinalSumAt = kRescaleAt + 3 * kRescaleBytes;
 constexpr uint32_t kLseBytes = 1 * 48 * 4; // log of the sum of exponentials: 1 x 48 fp32
-constexpr uint32_t kLseAt = kFinalSumAt + 4 * kFinalSumBytes;
+constexpr uint32_t kLseAt = kFinalSumAt + 3 * kFinalSumBytes;
 constexpr uint32_t kCounterBytes = 1 * 384 * 4; // 0, 1, 2, ...: 1 x 384 fp32
 constexpr uint32_t kCounterAt = kLseAt + kLseBytes;
 constexpr uint32_t kRowCounterBytes = 48 * 8 * 4; // 0, 1, 2, ..., one block each: 48 x 8 fp32
