@@ -3,8 +3,9 @@
 use fa_dsl::variant::{Dtype, Layout, Variant};
 use fa_runtime::cache::Cache;
 use fa_runtime::{Arguments, Effort, Kernel, Runtime, Tensor};
+use fa_targets::Target;
 
-use crate::{target, variants};
+use crate::{one_core, target, variants};
 
 /// Kernels of one variant on every backend: the reference, the CPU, and Ascend (emulated without an NPU).
 pub struct Backends {
@@ -37,9 +38,10 @@ pub fn compile(text: &str) -> Vec<Backends> {
     compile_for(text, &["cpu", "ascend910b"])
 }
 
-/// Compiles all variants of a text for these targets.
+/// Compiles all variants of a text for these targets, with one cube core.
 pub fn compile_for(text: &str, targets: &[&str]) -> Vec<Backends> {
-    compile_with(&runtime(), text, targets)
+    let targets: Vec<Target> = targets.iter().map(|name| one_core(name)).collect();
+    compiled(&runtime(), text, &targets)
 }
 
 /// The targets, of the CPU and `ascend910b`, that have a plan for all variants of a text.
@@ -55,8 +57,13 @@ pub fn planned(text: &str) -> Vec<&'static str> {
     targets
 }
 
-/// Compiles all variants of a text for these targets, in a runtime of one's own.
+/// Compiles all variants of a text for these targets, all of their cores, in a runtime of one's own.
 pub fn compile_with(runtime: &Runtime, text: &str, targets: &[&str]) -> Vec<Backends> {
+    let targets: Vec<Target> = targets.iter().map(|name| target(name)).collect();
+    compiled(runtime, text, &targets)
+}
+
+fn compiled(runtime: &Runtime, text: &str, targets: &[Target]) -> Vec<Backends> {
     let variants = variants("cases.fa", text);
     let all: Vec<&Variant> = variants.iter().collect();
     let mut backends: Vec<Backends> = variants
@@ -66,10 +73,10 @@ pub fn compile_with(runtime: &Runtime, text: &str, targets: &[&str]) -> Vec<Back
             kernels: vec![Kernel::reference(variant)],
         })
         .collect();
-    for name in targets {
+    for target in targets {
         let kernels = runtime
-            .compile_many(&all, &target(name))
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+            .compile_many(&all, target)
+            .unwrap_or_else(|error| panic!("{}: {error}", target.name));
         for (backends, kernel) in backends.iter_mut().zip(kernels) {
             backends.kernels.push(kernel);
         }

@@ -55,6 +55,16 @@ pub fn target(name: &str) -> Target {
     Target::built_in(name).expect("a built-in target")
 }
 
+/// The same with one cube core, where there are any: kernels cut their tasks to the number of cores, and small launches
+/// shall reach the tasks of many rows too.
+pub fn one_core(name: &str) -> Target {
+    let mut target = target(name);
+    if let Some(chip) = &mut target.chip {
+        chip.cube_cores = 1;
+    }
+    target
+}
+
 /// Where a text came from, as the heads of emitted files say it.
 pub fn provenance(path: &Path, text: &str) -> Provenance {
     Provenance {

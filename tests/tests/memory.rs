@@ -162,7 +162,7 @@ fn device(variant: &Variant, length: usize) -> Device {
     } else {
         4 * rows
     };
-    let tasks = rows.div_ceil(u64::from(plan.tile().block_q));
+    let tasks = plan.tasks(1, rows, ascend.chip.cube_cores);
     let shape = LaunchShape {
         batch: 1,
         heads: 1,

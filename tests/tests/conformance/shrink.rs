@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use fa_tests::target;
+use fa_tests::one_core;
 
 use crate::measure::{Failure, Verdict, verdict};
 use crate::program::Program;
@@ -12,7 +12,7 @@ const BUDGET: Duration = Duration::from_secs(90);
 
 /// The smallest program found that fails on that backend, with what it did.
 pub(crate) fn report(failure: &Failure) -> String {
-    let target = target(&failure.target);
+    let target = one_core(&failure.target);
     let (program, worst) = smallest(&failure.program, &failure.verdict, |candidate| {
         verdict(candidate, &target, failure.seed)
     });
