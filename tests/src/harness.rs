@@ -5,7 +5,7 @@ use fa_runtime::cache::Cache;
 use fa_runtime::{Arguments, Effort, Kernel, Runtime, Tensor};
 use fa_targets::Target;
 
-use crate::{one_core, target, variants};
+use crate::{target, variants, with_cores};
 
 /// Kernels of one variant on every backend: the reference, the CPU, and Ascend (emulated without an NPU).
 pub struct Backends {
@@ -40,8 +40,8 @@ pub fn compile(text: &str) -> Vec<Backends> {
 
 /// Compiles all variants of a text for these targets, with one cube core.
 pub fn compile_for(text: &str, targets: &[&str]) -> Vec<Backends> {
-    let targets: Vec<Target> = targets.iter().map(|name| one_core(name)).collect();
-    compiled(&runtime(), text, &targets)
+    let targets: Vec<Target> = targets.iter().map(|name| with_cores(name, 1)).collect();
+    compile_on(&runtime(), text, &targets)
 }
 
 /// The targets, of the CPU and `ascend910b`, that have a plan for all variants of a text.
@@ -60,10 +60,11 @@ pub fn planned(text: &str) -> Vec<&'static str> {
 /// Compiles all variants of a text for these targets, all of their cores, in a runtime of one's own.
 pub fn compile_with(runtime: &Runtime, text: &str, targets: &[&str]) -> Vec<Backends> {
     let targets: Vec<Target> = targets.iter().map(|name| target(name)).collect();
-    compiled(runtime, text, &targets)
+    compile_on(runtime, text, &targets)
 }
 
-fn compiled(runtime: &Runtime, text: &str, targets: &[Target]) -> Vec<Backends> {
+/// Compiles all variants of a text for these targets as they are.
+pub fn compile_on(runtime: &Runtime, text: &str, targets: &[Target]) -> Vec<Backends> {
     let variants = variants("cases.fa", text);
     let all: Vec<&Variant> = variants.iter().collect();
     let mut backends: Vec<Backends> = variants

@@ -55,12 +55,12 @@ pub fn target(name: &str) -> Target {
     Target::built_in(name).expect("a built-in target")
 }
 
-/// The same with one cube core, where there are any: kernels cut their tasks to the number of cores, and small launches
-/// shall reach the tasks of many rows too.
-pub fn one_core(name: &str) -> Target {
+/// The same with so many cube cores, where there are any: kernels cut their tasks to the number of cores, and small
+/// launches shall reach the tasks of many rows too.
+pub fn with_cores(name: &str, cube_cores: u32) -> Target {
     let mut target = target(name);
     if let Some(chip) = &mut target.chip {
-        chip.cube_cores = 1;
+        chip.cube_cores = cube_cores;
     }
     target
 }

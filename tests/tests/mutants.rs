@@ -15,7 +15,7 @@ use fa_emulator::report::{self, Finding, Severity};
 use fa_runtime::verify::{Case, Shape};
 use fa_runtime::{Arguments, Effort, Kernel, Partial, Runtime, Tensor};
 use fa_targets::Target;
-use fa_tests::{files_below, root, target, variants};
+use fa_tests::{files_below, root, variants, with_cores};
 
 /// (batch, query rows, key rows) that between them reach every line on two cores: several tasks of a core, several
 /// tiles of a task, tails of every kind, a vector core without rows, rows without keys; tiles and tasks so small that no
@@ -87,10 +87,8 @@ fn rising_scores(kernel: Rc<Kernel>, tile: usize) -> Launch {
 }
 
 /// A chip small enough that a core has several tasks.
-fn small_chip() -> Target {
-    let mut chip = target("ascend910b");
-    chip.chip.as_mut().expect("a chip").cube_cores = 2;
-    chip
+fn chip() -> Target {
+    with_cores("ascend910b", 2)
 }
 
 /// One launch, which may fail.
@@ -113,7 +111,7 @@ impl Bench {
     fn new(name: &str) -> Bench {
         let variant = named(name);
         let runtime = Runtime::from_env().expect("a cache").for_effort(effort());
-        let kernel = runtime.compile(&variant, &small_chip()).expect("a kernel");
+        let kernel = runtime.compile(&variant, &chip()).expect("a kernel");
         let folder = format!("{name}_ascend910b");
         let golden = root().join(format!("generated/ascendc/{folder}/{folder}.cpp"));
         let text = fs_err::read_to_string(golden).expect("a golden kernel");
@@ -157,7 +155,7 @@ impl Bench {
     /// Launches of the kernel that merges partial results: rows, columns, parts.
     fn merging() -> Bench {
         const SHAPES: [(usize, usize, usize); 3] = [(601, 70, 3), (5, 70, 1), (40, 70, 2)];
-        let chip = small_chip();
+        let chip = chip();
         let plan = fa_codegen::ascend::plan_merge(70, &chip).expect("a plan");
         let text = fa_codegen::ascend::render_merge(&plan).text;
         let launch = |(rows, width, parts): (usize, usize, usize)| -> Launch {
@@ -710,7 +708,7 @@ const SEEDS: u64 = 50;
 fn any_order_of_completion_gives_the_same_numbers() {
     let variant = named("causal_gqa");
     let runtime = Runtime::from_env().expect("a cache").for_effort(effort());
-    let kernel = runtime.compile(&variant, &small_chip()).expect("a kernel");
+    let kernel = runtime.compile(&variant, &chip()).expect("a kernel");
     let case = Case::random(&variant, sized(&variant, (1, 130, 150)), 1, false);
     let launch = || kernel.run(&case.arguments()).expect("a clean launch");
     let plain = launch();

@@ -180,6 +180,7 @@ constexpr uint16_t kProbabilitiesReady = 1; // vector, MTE3 -> cube: P is in its
 constexpr uint16_t kOutputReady = 2;        // cube, Fixpipe -> vector: P V is in its slot, P has been read
 
 // ---- Events inside the cube core, by the edge that they guard ----
+constexpr int32_t kQueryFree = 0;         // M -> MTE2: the queries of a task have met all of its keys
 constexpr int32_t kKeysFree = 0;          // MTE1 -> MTE2, one per half: the keys have been read
 constexpr int32_t kKeysLoaded = 0;        // MTE2 -> MTE1, one per half: so have the queries, which come before them
 constexpr int32_t kValuesFree = 2;        // MTE1 -> MTE2, one per half: the values have been read
@@ -511,25 +512,17 @@ private:
         uint32_t key;
     };
 
-    // Asks for the keys of a tile, half by half, and for the queries of its task if it is the first: then no product
-    // reads the old ones any more.
+    // Asks for the keys of a tile, half by half, and before them for the queries of its task if it is the first.
     __aicore__ inline void BeginScores(const TileCursor& at)
     {
         if (at.IsFirst()) {
-            AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kKeysFree);
-            AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kKeysFree + 1);
+            AscendC::WaitFlag<HardEvent::M_MTE2>(kQueryFree);
             LoadQuery(at.CurrentTask());
         }
-        for (uint32_t half = 0; half < 2; ++half) {
-            if (half * kHalfKeys < at.Keys()) {
-                if (!at.IsFirst()) {
-                    AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kKeysFree + half);
-                }
-                LoadKeys(at, half * kHalfKeys, Min(at.Keys(), (half + 1) * kHalfKeys));
-                AscendC::SetFlag<HardEvent::MTE2_MTE1>(kKeysLoaded + half);
-            } else if (at.IsFirst()) {
-                AscendC::SetFlag<HardEvent::MTE1_MTE2>(kKeysFree + half);
-            }
+        for (uint32_t key = 0; key < at.Keys(); key += kHalfKeys) {
+            AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kKeysFree + HalfOf(key));
+            LoadKeys(at, key, Min(at.Keys(), key + kHalfKeys));
+            AscendC::SetFlag<HardEvent::MTE2_MTE1>(kKeysLoaded + HalfOf(key));
         }
         scoreAt_ = {0, 0, 0};
     }
@@ -611,6 +604,9 @@ private:
         scoreAt_.row += kSubRows;
         if (scoreAt_.row < at.CurrentTask().Rows()) {
             return;
+        }
+        if (at.IsLast()) {
+            AscendC::SetFlag<HardEvent::M_MTE2>(kQueryFree);
         }
         AscendC::CrossCoreSetFlag<2, PIPE_FIX>(kScoresReady);
     }
@@ -866,6 +862,7 @@ private:
         for (uint32_t slot = 0; slot < kProbabilitySlots; ++slot) {
             AscendC::SetFlag<HardEvent::MTE1_MTE2>(kProbabilitiesFree + slot);
         }
+        AscendC::SetFlag<HardEvent::M_MTE2>(kQueryFree);
         AscendC::SetFlag<HardEvent::M_MTE1>(kQueryLeftFree);
         AscendC::SetFlag<HardEvent::M_MTE1>(kKeyRightFree);
         AscendC::SetFlag<HardEvent::M_MTE1>(kOutputOperandsFree);
@@ -884,6 +881,7 @@ private:
         for (uint32_t slot = 0; slot < kProbabilitySlots; ++slot) {
             AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kProbabilitiesFree + slot);
         }
+        AscendC::WaitFlag<HardEvent::M_MTE2>(kQueryFree);
         AscendC::WaitFlag<HardEvent::M_MTE1>(kQueryLeftFree);
         AscendC::WaitFlag<HardEvent::M_MTE1>(kKeyRightFree);
         AscendC::WaitFlag<HardEvent::M_MTE1>(kOutputOperandsFree);
@@ -1366,7 +1364,6 @@ private:
             AscendC::PipeBarrier<PIPE_V>();
         }
     }
-
     // A block of lanes of every row into a number, over all chunks of the tile so far.
     template <class Reduction>
     __aicore__ inline void FoldChunk(const Chunk& chunk)

@@ -132,7 +132,7 @@ fn compile_all(
 /// One translation unit; where it does not compile, each of its variants alone.
 fn compile_unit(unit: &[&Candidate], name: &str) -> (Vec<Compiled>, Vec<Failure>) {
     let variants: Vec<&Variant> = unit.iter().map(|candidate| &candidate.variant).collect();
-    let target = fa_tests::one_core(name);
+    let target = fa_tests::with_cores(name, 1);
     match (runtime().compile_many(&variants, &target), unit) {
         (Ok(kernels), _) => {
             let named = unit.iter().zip(kernels);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use fa_tests::one_core;
+use fa_tests::with_cores;
 
 use crate::measure::{Failure, Verdict, verdict};
 use crate::program::Program;
@@ -12,7 +12,7 @@ const BUDGET: Duration = Duration::from_secs(90);
 
 /// The smallest program found that fails on that backend, with what it did.
 pub(crate) fn report(failure: &Failure) -> String {
-    let target = one_core(&failure.target);
+    let target = with_cores(&failure.target, 1);
     let (program, worst) = smallest(&failure.program, &failure.verdict, |candidate| {
         verdict(candidate, &target, failure.seed)
     });
