@@ -193,6 +193,8 @@ const MEASURED: [(usize, f64, &str); 6] = [
 /// A row of the table: rows of the sequence; microseconds of the emitted kernel, of the estimate, of others on silicon.
 struct Compared {
     len: usize,
+    /// Whether tasks have as many rows as the tile: fewer leave no core idle, but are not what others measured.
+    is_whole: bool,
     modelled: f64,
     estimate: f64,
     open: f64,
@@ -207,26 +209,19 @@ fn compare(tile: &str) -> Vec<Compared> {
         f64::from(facts.cube_cores),
         f64::from(facts.clock_mhz) / 1000.0,
     );
-    let files = fa_codegen::render(&plan(&variant, &chip), &provenance("whole.fa".as_ref(), ""));
-    let constant = |name: &str| -> f64 {
-        let line = format!("constexpr uint32_t {name} = ");
-        let text = files.iter().find_map(|file| file.text.split_once(&line));
-        let value = text.and_then(|(_, rest)| rest.split(';').next());
-        value.and_then(|value| value.parse().ok()).expect(name)
-    };
-    let tile = Tile {
-        rows: constant("kBlockQ"),
-        keys: constant("kBlockKv"),
-        width: f64::from(variant.head_dim),
-        score: 4.0,
+    let fa_codegen::Plan::Ascend(plan) = plan(&variant, &chip) else {
+        panic!("a plan for another backend")
     };
     let kernel = compiled(&variant, &chip);
     println!(
-        "tile {} x {}, us: modelled, estimated, and measured by others",
-        tile.rows, tile.keys
+        "tile {} x {}, us: modelled, estimated for as many rows a task, and measured by others",
+        plan.tile().block_q,
+        plan.tile().block_kv
     );
-    println!("| rows | emitted kernel | estimate | ratio | best open kernel | vendor's kernel |");
-    println!("| --- | --- | --- | --- | --- | --- |");
+    println!(
+        "| rows | of a task | emitted kernel | estimate | ratio | best open kernel | vendor's kernel |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- | --- |");
     let most = if std::env::var_os("FA_TABLE").is_some() {
         6
     } else {
@@ -234,11 +229,21 @@ fn compare(tile: &str) -> Vec<Compared> {
     };
     let row = |&(len, open, vendor): &(usize, f64, &str)| {
         let modelled = timed_square(&kernel, 1, len, true).micros();
+        let rows = plan.task_rows(1, len as u64, facts.cube_cores);
+        let tile = Tile {
+            rows: rows.into(),
+            keys: plan.tile().block_kv.into(),
+            width: variant.head_dim.into(),
+            score: 4.0,
+        };
         let estimate = tile.micros(len as f64, cores, gigahertz);
         let ratio = modelled / estimate;
-        println!("| {len} | {modelled:.1} | {estimate:.1} | {ratio:.2} | {open} | {vendor} |");
+        println!(
+            "| {len} | {rows} | {modelled:.1} | {estimate:.1} | {ratio:.2} | {open} | {vendor} |"
+        );
         Compared {
             len,
+            is_whole: rows == plan.tile().block_q,
             modelled,
             estimate,
             open,
@@ -254,18 +259,24 @@ fn within(what: &str, modelled: f64, expected: f64, band: f64) {
     );
 }
 
-/// With the tile of the published figures: near the estimate where it is good (for short sequences it is a quarter below
-/// silicon), and near what the best open kernel took. `FA_TABLE=1` goes up to 32768 rows.
+/// With the tile of the published figures. Where tasks are whole tiles, near the estimate and near what the best open
+/// kernel took; where they are cut to the number of cores, between the two, for the estimate knows nothing of order (for
+/// short sequences it is a quarter below silicon). `FA_TABLE=1` goes up to 32768 rows.
 #[test]
 fn launches_with_the_published_tile() {
-    for row in compare(PUBLISHED) {
-        let (what, band) = (
-            format!("{} rows", row.len),
-            if row.len < 4096 { 0.35 } else { 0.10 },
-        );
-        within(&what, row.modelled, row.open, band);
-        if row.len >= 4096 {
-            within(&what, row.modelled, row.estimate, band);
+    let rows = compare(PUBLISHED);
+    assert!(rows.iter().any(|row| row.is_whole) && rows.iter().any(|row| !row.is_whole));
+    for row in rows {
+        let what = format!("{} rows", row.len);
+        if row.is_whole {
+            within(&what, row.modelled, row.open, 0.10);
+            within(&what, row.modelled, row.estimate, 0.10);
+        } else {
+            assert!(
+                row.estimate < row.modelled && row.modelled < row.open,
+                "{what}: {} us",
+                row.modelled
+            );
         }
     }
 }
@@ -276,12 +287,8 @@ fn launches_with_the_published_tile() {
 fn launches_with_the_planned_tile() {
     for row in compare(AUTO) {
         if row.len >= 8192 {
-            within(
-                &format!("{} rows", row.len),
-                row.modelled,
-                row.estimate,
-                0.10,
-            );
+            let what = format!("{} rows", row.len);
+            within(&what, row.modelled, row.estimate, 0.12);
         }
     }
 }

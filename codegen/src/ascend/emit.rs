@@ -1,6 +1,7 @@
 //! Vector programs as lines of Ascend C.
 
 use super::lower::program::{Arg, Copy, Instr, Op, Program, Register, Space};
+use super::order;
 
 /// Between two vector instructions of which the second needs the first.
 const BARRIER: &str = "AscendC::PipeBarrier<PIPE_V>();";
@@ -15,55 +16,26 @@ pub(super) struct Lines {
     pub(super) locals: Vec<String>,
     /// Instructions with their barriers.
     pub(super) steps: Vec<String>,
-    /// Whether nothing but the scores is touched before the first barrier, which then orders what came before.
-    pub(super) starts_in_place: bool,
 }
 
-/// Prints a program of that space: barriers stand where an instruction needs an earlier one, and at the end.
-pub(super) fn lines(space: Space, program: &Program) -> Lines {
-    let mut lines = Lines {
-        starts_in_place: true,
-        ..Lines::default()
-    };
-    let mut ordered = false;
-    let mut pending: Vec<&Instr> = Vec::new();
-    for instr in &program.instrs {
+/// Prints a program of that space.
+pub(super) fn lines(space: Space, program: &Program, ends_with_barrier: bool) -> Lines {
+    let mut lines = Lines::default();
+    for (instr, waits) in program.instrs.iter().zip(order::barriers(program)) {
         lines.declare(space, instr);
-        // A copy is ordered by flags: it waits for all vector code before it, and all after it waits for the copy.
-        let is_copy = matches!(instr.op, Op::Load(_));
-        if is_copy {
-            pending.clear();
-        } else if pending.iter().any(|earlier| depends(instr, earlier)) {
+        if waits {
             lines.steps.push(BARRIER.to_owned());
-            pending.clear();
-            ordered = true;
         }
-        lines.starts_in_place &= ordered || touches_scores_alone(instr);
         if !instr.note.is_empty() {
             lines.steps.push(format!("// {}", instr.note));
         }
         lines.steps.push(statement(space, instr));
-        if !is_copy {
-            pending.push(instr);
-        }
     }
-    if !pending.is_empty() {
+    if ends_with_barrier {
         lines.steps.push(BARRIER.to_owned());
     }
-    lines.starts_in_place &= !program.instrs.is_empty();
     lines.locals.sort();
     lines
-}
-
-/// Whether an instruction reads or writes what an earlier one writes, or writes what that one reads.
-fn depends(later: &Instr, earlier: &Instr) -> bool {
-    later.args.contains(&earlier.dst)
-        || later.dst == earlier.dst
-        || earlier.args.contains(&later.dst)
-}
-
-fn touches_scores_alone(instr: &Instr) -> bool {
-    instr.dst == Arg::Scores && instr.args.iter().all(|arg| *arg == Arg::Scores)
 }
 
 impl Lines {
@@ -82,14 +54,6 @@ impl Lines {
                 "const float windowFirst{window} = LoadWindow{window}(chunk);"
             ));
         }
-    }
-
-    /// The program where a barrier follows anyway.
-    pub(super) fn without_last_barrier(mut self) -> Lines {
-        if self.steps.last().is_some_and(|step| step == BARRIER) {
-            self.steps.pop();
-        }
-        self
     }
 }
 

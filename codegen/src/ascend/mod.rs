@@ -11,6 +11,7 @@ mod ends_view;
 mod lower;
 mod memory;
 mod merge;
+mod order;
 mod render;
 mod support;
 mod unfused;

@@ -13,7 +13,7 @@ use super::lower::program::{Op, Program, Space};
 use super::lower::scalar::{Kept, ScalarPrinter, float_literal};
 use super::lower::windows::Window;
 use super::lower::{Table, table_step};
-use super::{Plan, kib, memory};
+use super::{Plan, kib, memory, order};
 use crate::budget::{Buffer, MemoryUse};
 use crate::{GENERATOR_VERSION, Provenance};
 
@@ -82,6 +82,8 @@ pub(super) struct TableView {
     pub(super) stride: String,
     /// Whether elements lie apart and take a data block each.
     pub(super) spread: bool,
+    /// Whether what follows touches the buffers before another barrier.
+    pub(super) needs_barrier: bool,
     pub(super) note: String,
 }
 
@@ -158,6 +160,7 @@ pub(super) struct Kernel {
     pub(super) output_step: u32,
     pub(super) chunk: u32,
     pub(super) chunks: u32,
+    pub(super) has_one_chunk: bool,
     pub(super) score_rows: u32,
     pub(super) groups: u32,
     /// Whether cube and vector cores work one after the other.
@@ -167,6 +170,8 @@ pub(super) struct Kernel {
     /// Whether every row's maximum is found anew in every tile.
     pub(super) exact_maximum: bool,
     pub(super) probability_slots: u32,
+    /// Whether a tile has more blocks of P than slots, so that one is filled again within a tile.
+    pub(super) reuses_probabilities: bool,
     pub(super) vector_slots: u32,
     pub(super) has_vector_ring: bool,
     pub(super) folds_groups: bool,
@@ -219,6 +224,8 @@ pub(super) struct Kernel {
     pub(super) has_column_loads: bool,
     pub(super) has_pair_loads: bool,
     pub(super) has_run_loads: bool,
+    /// Whether runs are copied into buffers that the same program may just have read.
+    pub(super) has_shared_runs: bool,
     pub(super) has_cast_blocks: bool,
     pub(super) has_int_sub: bool,
     pub(super) has_tile_gather: bool,
@@ -230,8 +237,8 @@ pub(super) struct Kernel {
     pub(super) max_repeat: u32,
     /// Whether the start of a task reads the task.
     pub(super) begin_reads_task: bool,
-    /// Whether vector code may read what the start of a task wrote before another barrier.
-    pub(super) needs_task_barrier: bool,
+    /// Whether the counters of the rows are read before another barrier.
+    pub(super) row_counters_barrier: bool,
     pub(super) uses_abs: bool,
     pub(super) uses_floor_div: bool,
     pub(super) uses_floor_mod: bool,
@@ -348,12 +355,14 @@ impl Kernel {
             .collect();
         let helpers = ScalarPrinter::helpers(&bodies);
         let uses = |name: &str| helpers.contains(&name);
+        let has_full_test = has_mask && !is_false(analysis.full);
+        let barriers = order::last_barriers(lowered, has_full_test);
         let [uniform, row, column, score, mask] = [
-            emit::lines(Space::Uniform, &lowered.uniform),
-            emit::lines(Space::Row, &lowered.row).without_last_barrier(),
-            emit::lines(Space::Column, &lowered.column),
-            emit::lines(Space::Tile, &lowered.score),
-            emit::lines(Space::Tile, &lowered.mask),
+            emit::lines(Space::Uniform, &lowered.uniform, barriers.uniform),
+            emit::lines(Space::Row, &lowered.row, barriers.row),
+            emit::lines(Space::Column, &lowered.column, barriers.column),
+            emit::lines(Space::Tile, &lowered.score, barriers.score),
+            emit::lines(Space::Tile, &lowered.mask, barriers.mask),
         ];
         let tile_programs: [&Program; 2] = [&lowered.score, &lowered.mask];
         let mut tile_ops = emit::broadcast_ops(&tile_programs);
@@ -421,12 +430,19 @@ impl Kernel {
             output_step: sizes.output_step,
             chunk: sizes.chunk,
             chunks: sizes.chunks,
+            has_one_chunk: sizes.chunks == 1,
             score_rows: sizes.score_rows,
             groups: sizes.chunk / facts.lanes,
             takes_turns: at.stages == 1,
             splits_depth: facts.head_dim > sizes.sub_depth,
             exact_maximum: variant.precision.softmax.bytes() == 2,
             probability_slots: at.probability_slots,
+            reuses_probabilities: {
+                let rows = at.block_q.div_ceil(sizes.sub_rows);
+                let keys = at.block_kv.div_ceil(sizes.sub_keys);
+                let columns = facts.value_dim_pad.div_ceil(sizes.sub_values);
+                rows * keys * columns > at.probability_slots
+            },
             vector_slots: at.vector_slots,
             has_vector_ring: at.vector_slots > 1,
             folds_groups: sizes.chunk > facts.lanes,
@@ -453,7 +469,7 @@ impl Kernel {
             has_empty_test: !is_false(analysis.empty),
             empty,
             has_mask,
-            has_full_test: has_mask && !is_false(analysis.full),
+            has_full_test,
             full,
             has_dropout: variant.dropout.is_some(),
             dropout_threshold: threshold,
@@ -467,7 +483,7 @@ impl Kernel {
                     .chain([&sink_fn])
                     .any(|function| function.params.contains("Task")),
             sink: sink_fn,
-            tables: lowered.tables.iter().map(table_view).collect(),
+            tables: table_views(&lowered.tables, barriers.tables),
             has_windows: !windows.is_empty(),
             windows,
             has_tables: !lowered.tables.is_empty(),
@@ -477,6 +493,7 @@ impl Kernel {
             has_block_copies: loads_with("LoadRows") || spreads,
             has_column_loads: loads_with("LoadColumns"),
             has_pair_loads: loads_with("LoadPairs"),
+            has_shared_runs: loads_with("LoadColumns") || loads_with("LoadPairs"),
             has_run_loads: loads_with("LoadColumns")
                 || loads_with("LoadPairs")
                 || lowered.windows.iter().any(|window| !window.spread)
@@ -490,8 +507,7 @@ impl Kernel {
                 || loads_with("LoadPairs")
                 || !lowered.windows.is_empty(),
             max_repeat: facts.max_repeat,
-            // What a tile starts with is ordered behind it too.
-            needs_task_barrier: !score.starts_in_place && column.steps.is_empty(),
+            row_counters_barrier: barriers.row_counters,
             has_tile_gather: emit::any(&[&lowered.score, &lowered.mask], |op| {
                 matches!(op, Op::Gather(_) | Op::GatherWindow(_))
             }),
@@ -711,16 +727,23 @@ fn window_view(window: &Window, int_fn: &dyn Fn(ExprId) -> ScalarFn) -> WindowVi
     }
 }
 
-fn table_view(table: &Table) -> TableView {
-    TableView {
+fn table_views(tables: &[Table], ends_with_barrier: bool) -> Vec<TableView> {
+    let is_half = |table: &Table| table.dtype.bytes() == 2;
+    // Halves are copied into one buffer; an element that is repeated is written there by the vector unit itself.
+    let shares = |table: &Table, next: &Table| is_half(table) && is_half(next) && !next.spread;
+    let view = |(at, table): (usize, &Table)| TableView {
         tensor: table.tensor.clone(),
         cpp_type: cpp_type(table.dtype).to_owned(),
-        is_half: table.dtype.bytes() == 2,
+        is_half: is_half(table),
         is_int: table.dtype == Dtype::Int32,
         len: table.len,
         offset: table.offset.clone(),
         stride: table.stride.clone(),
         spread: table.spread,
+        needs_barrier: tables
+            .get(at + 1)
+            .map_or(ends_with_barrier, |next| shares(table, next)),
         note: table.note.clone(),
-    }
+    };
+    tables.iter().enumerate().map(view).collect()
 }

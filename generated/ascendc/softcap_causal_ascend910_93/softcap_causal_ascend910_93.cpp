@@ -187,7 +187,6 @@ constexpr int32_t kQueryFree = 0;         // M -> MTE2: the queries of a task ha
 constexpr int32_t kKeysFree = 0;          // MTE1 -> MTE2, one per half: the keys have been read
 constexpr int32_t kKeysLoaded = 0;        // MTE2 -> MTE1, one per half: so have the queries, which come before them
 constexpr int32_t kValuesFree = 2;        // MTE1 -> MTE2, one per half: the values have been read
-constexpr int32_t kProbabilitiesFree = 4; // MTE1 -> MTE2, one per slot
 constexpr int32_t kProbabilitiesLoaded = 4; // MTE2 -> MTE1, one per slot: so have the values, which come before them
 constexpr int32_t kQueryLeftFree = 0;     // M -> MTE1: and the keys with them
 constexpr int32_t kOutputOperandsFree = 2; // M -> MTE1
@@ -663,7 +662,6 @@ private:
         AscendC::WaitFlag<HardEvent::MTE2_MTE1>(kProbabilitiesLoaded + multipliedSlot_);
         AscendC::WaitFlag<HardEvent::M_MTE1>(kOutputOperandsFree);
         LoadLeft(ProbabilityLeft(), Probabilities(multipliedSlot_), rows, keys);
-        AscendC::SetFlag<HardEvent::MTE1_MTE2>(kProbabilitiesFree + multipliedSlot_);
         multipliedSlot_ = (multipliedSlot_ + 1) % kProbabilitySlots;
         LoadRightTransposed(
             ValueRight(), Values()[outputAt_.key * kValueDimPad + outputAt_.col * kSubKeys], columns, keys);
@@ -689,7 +687,8 @@ private:
         return true;
     }
 
-    // Asks for the next block of P, in the order of the products.
+    // Asks for the next block of P, in the order of the products. A tile fits the slots, and starts when the values
+    // of the one before it have been read: P, which is read before them, too.
     __aicore__ inline void LoadProbabilities(const TileCursor& at)
     {
         const uint32_t taskRows = at.CurrentTask().Rows();
@@ -700,7 +699,6 @@ private:
         const uint32_t keys = Min(kSubKeys, at.Keys() - probabilitiesAt_.key);
         const uint64_t from = at.Slot() * (kProbabilitySlot / sizeof(Element)) + probabilitiesAt_.row * kBlockKv +
             probabilitiesAt_.key;
-        AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kProbabilitiesFree + loadedSlot_);
         LoadFractalRows(Probabilities(loadedSlot_), launch_.probabilities[from], rows, keys, kBlockKv,
             RoundUp(keys, kFractalCols));
         AscendC::SetFlag<HardEvent::MTE2_MTE1>(kProbabilitiesLoaded + loadedSlot_);
@@ -870,9 +868,6 @@ private:
             AscendC::SetFlag<HardEvent::MTE1_MTE2>(kKeysFree + half);
             AscendC::SetFlag<HardEvent::MTE1_MTE2>(kValuesFree + half);
         }
-        for (uint32_t slot = 0; slot < kProbabilitySlots; ++slot) {
-            AscendC::SetFlag<HardEvent::MTE1_MTE2>(kProbabilitiesFree + slot);
-        }
         AscendC::SetFlag<HardEvent::M_MTE2>(kQueryFree);
         AscendC::SetFlag<HardEvent::M_MTE1>(kQueryLeftFree);
         AscendC::SetFlag<HardEvent::M_MTE1>(kOutputOperandsFree);
@@ -887,9 +882,6 @@ private:
         for (uint32_t half = 0; half < 2; ++half) {
             AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kKeysFree + half);
             AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kValuesFree + half);
-        }
-        for (uint32_t slot = 0; slot < kProbabilitySlots; ++slot) {
-            AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kProbabilitiesFree + slot);
         }
         AscendC::WaitFlag<HardEvent::M_MTE2>(kQueryFree);
         AscendC::WaitFlag<HardEvent::M_MTE1>(kQueryLeftFree);
@@ -1125,8 +1117,8 @@ private:
         if (at.IsFirst()) {
             BeginTask(at.CurrentTask(), share);
         }
-        BeginTile(at);
         if (share.rows != 0) {
+            BeginTile(at);
             bool raises = !hasReferences_;
             if (raises) {
                 RaiseReferences(at, share);
@@ -1190,7 +1182,6 @@ private:
     {
         const LocalTensor<float> uniform0 = UniformValue(0);
         AscendC::Duplicate(uniform0, 50.0f, kLanes);
-        AscendC::PipeBarrier<PIPE_V>();
     }
 
     // Values of a query row.
@@ -1208,7 +1199,6 @@ private:
         const LocalTensor<float> column0 = ColumnValue(0);
         // kv_pos
         AscendC::Adds(column0, Counter(), keyOrigin_, kColumns);
-        AscendC::PipeBarrier<PIPE_V>();
     }
 
     // Raises the references of all rows to the maximum of their scores, those of the tile included, and keeps the
@@ -1576,36 +1566,48 @@ private:
 
     __aicore__ inline void StoreOutput(const Task& task, const Share& share)
     {
-        const Tiling& tiling = launch_.tiling;
-        const int64_t to = task.b * tiling.outStride[0] + task.h * tiling.outStride[1] +
-            (task.qFirst + static_cast<int32_t>(share.first)) * tiling.outStride[2];
         AscendC::SetFlag<HardEvent::V_MTE3>(kOutputMade);
         AscendC::WaitFlag<HardEvent::V_MTE3>(kOutputMade);
         if (share.rows != 0) {
-            constexpr uint32_t kRowBytes = kValueDim * sizeof(OutputElement);
-            constexpr uint32_t kPadBytes = kValueDimPad * sizeof(OutputElement) - RoundUp(kRowBytes, kBlockBytes);
-            const uint32_t gap = static_cast<uint32_t>(tiling.outStride[2] * sizeof(OutputElement)) - kRowBytes;
-            const AscendC::DataCopyExtParams params(share.rows, kRowBytes, kPadBytes / kBlockBytes, gap, 0);
-            AscendC::DataCopyPad(launch_.out[to], RoundedOutput(), params);
+            CopyOutput(task, share);
         }
         AscendC::SetFlag<HardEvent::MTE3_V>(kOutputStored);
     }
 
-    // Tasks whose rows see no key at all: O = 0 and the LSE of an empty row.
+    __aicore__ inline void CopyOutput(const Task& task, const Share& share)
+    {
+        const Tiling& tiling = launch_.tiling;
+        const int64_t to = task.b * tiling.outStride[0] + task.h * tiling.outStride[1] +
+            (task.qFirst + static_cast<int32_t>(share.first)) * tiling.outStride[2];
+        constexpr uint32_t kRowBytes = kValueDim * sizeof(OutputElement);
+        constexpr uint32_t kPadBytes = kValueDimPad * sizeof(OutputElement) - RoundUp(kRowBytes, kBlockBytes);
+        const uint32_t gap = static_cast<uint32_t>(tiling.outStride[2] * sizeof(OutputElement)) - kRowBytes;
+        const AscendC::DataCopyExtParams params(share.rows, kRowBytes, kPadBytes / kBlockBytes, gap, 0);
+        AscendC::DataCopyPad(launch_.out[to], RoundedOutput(), params);
+    }
+
+    // Tasks whose rows see no key at all: O = 0, the same for all of them, and the LSE of an empty row. Comes first, when
+    // nothing else has been stored. O is not written again before the store of the last of these LSEs, or of a block of
+    // P, has been waited for, which is behind these on the same pipe.
     __aicore__ inline void StoreEmptyTasks()
     {
         TileCursor at(launch_);
-        for (bool found = at.FindEmptyTask(0); found; found = at.FindEmptyTask(at.Round() + 1)) {
+        bool found = at.FindEmptyTask(0);
+        if (!found) {
+            return;
+        }
+        AscendC::Duplicate(Output(), 0.0f, kCoreRows * kValueDimPad);
+        AscendC::SetFlag<HardEvent::V_MTE3>(kOutputMade);
+        AscendC::WaitFlag<HardEvent::V_MTE3>(kOutputMade);
+        for (; found; found = at.FindEmptyTask(at.Round() + 1)) {
             const Task& task = at.CurrentTask();
             const Share share = ShareOf(task);
             if (share.rows == 0) {
                 continue;
             }
-            AscendC::WaitFlag<HardEvent::MTE3_V>(kOutputStored);
+            CopyOutput(task, share);
             AscendC::WaitFlag<HardEvent::MTE3_V>(kLseStored);
-            AscendC::Duplicate(Output(), 0.0f, kCoreRows * kValueDimPad);
             AscendC::Duplicate(Lse(), kMasked, kCoreRows);
-            StoreOutput(task, share);
             StoreLse(task, share);
         }
     }

@@ -1160,8 +1160,8 @@ private:
         if (at.IsFirst()) {
             BeginTask(at.CurrentTask(), share);
         }
-        BeginTile(at);
         if (share.rows != 0) {
+            BeginTile(at);
             bool raises = !hasReferences_;
             if (raises) {
                 RaiseReferences(at, share);
@@ -1225,7 +1225,6 @@ private:
     {
         const LocalTensor<float> uniform0 = UniformValue(0);
         AscendC::Duplicate(uniform0, 8.0f, kLanes);
-        AscendC::PipeBarrier<PIPE_V>();
     }
 
     // Values of a query row.
@@ -1243,7 +1242,6 @@ private:
         const LocalTensor<float> column0 = ColumnValue(0);
         // kv_pos
         AscendC::Adds(column0, Counter(), keyOrigin_, kColumns);
-        AscendC::PipeBarrier<PIPE_V>();
     }
 
     // Raises the references of all rows to the maximum of their scores, those of the tile included, and keeps the
@@ -1623,36 +1621,48 @@ private:
 
     __aicore__ inline void StoreOutput(const Task& task, const Share& share)
     {
-        const Tiling& tiling = launch_.tiling;
-        const int64_t to = task.b * tiling.outStride[0] + task.h * tiling.outStride[1] +
-            (task.qFirst + static_cast<int32_t>(share.first)) * tiling.outStride[2];
         AscendC::SetFlag<HardEvent::V_MTE3>(kOutputMade);
         AscendC::WaitFlag<HardEvent::V_MTE3>(kOutputMade);
         if (share.rows != 0) {
-            constexpr uint32_t kRowBytes = kValueDim * sizeof(OutputElement);
-            constexpr uint32_t kPadBytes = kValueDimPad * sizeof(OutputElement) - RoundUp(kRowBytes, kBlockBytes);
-            const uint32_t gap = static_cast<uint32_t>(tiling.outStride[2] * sizeof(OutputElement)) - kRowBytes;
-            const AscendC::DataCopyExtParams params(share.rows, kRowBytes, kPadBytes / kBlockBytes, gap, 0);
-            AscendC::DataCopyPad(launch_.out[to], RoundedOutput(), params);
+            CopyOutput(task, share);
         }
         AscendC::SetFlag<HardEvent::MTE3_V>(kOutputStored);
     }
 
-    // Tasks whose rows see no key at all: O = 0 and the LSE of an empty row.
+    __aicore__ inline void CopyOutput(const Task& task, const Share& share)
+    {
+        const Tiling& tiling = launch_.tiling;
+        const int64_t to = task.b * tiling.outStride[0] + task.h * tiling.outStride[1] +
+            (task.qFirst + static_cast<int32_t>(share.first)) * tiling.outStride[2];
+        constexpr uint32_t kRowBytes = kValueDim * sizeof(OutputElement);
+        constexpr uint32_t kPadBytes = kValueDimPad * sizeof(OutputElement) - RoundUp(kRowBytes, kBlockBytes);
+        const uint32_t gap = static_cast<uint32_t>(tiling.outStride[2] * sizeof(OutputElement)) - kRowBytes;
+        const AscendC::DataCopyExtParams params(share.rows, kRowBytes, kPadBytes / kBlockBytes, gap, 0);
+        AscendC::DataCopyPad(launch_.out[to], RoundedOutput(), params);
+    }
+
+    // Tasks whose rows see no key at all: O = 0, the same for all of them, and the LSE of an empty row. Comes first, when
+    // nothing else has been stored. O is not written again before the store of the last of these LSEs, or of a block of
+    // P, has been waited for, which is behind these on the same pipe.
     __aicore__ inline void StoreEmptyTasks()
     {
         TileCursor at(launch_);
-        for (bool found = at.FindEmptyTask(0); found; found = at.FindEmptyTask(at.Round() + 1)) {
+        bool found = at.FindEmptyTask(0);
+        if (!found) {
+            return;
+        }
+        AscendC::Duplicate(Output(), 0.0f, kCoreRows * kValueDimPad);
+        AscendC::SetFlag<HardEvent::V_MTE3>(kOutputMade);
+        AscendC::WaitFlag<HardEvent::V_MTE3>(kOutputMade);
+        for (; found; found = at.FindEmptyTask(at.Round() + 1)) {
             const Task& task = at.CurrentTask();
             const Share share = ShareOf(task);
             if (share.rows == 0) {
                 continue;
             }
-            AscendC::WaitFlag<HardEvent::MTE3_V>(kOutputStored);
+            CopyOutput(task, share);
             AscendC::WaitFlag<HardEvent::MTE3_V>(kLseStored);
-            AscendC::Duplicate(Output(), 0.0f, kCoreRows * kValueDimPad);
             AscendC::Duplicate(Lse(), kMasked, kCoreRows);
-            StoreOutput(task, share);
             StoreLse(task, share);
         }
     }

@@ -66,6 +66,13 @@ pub(crate) struct Table {
     pub(crate) note: String,
 }
 
+impl Table {
+    /// Whether its elements become fp32 after the copy.
+    pub(crate) fn is_converted(&self) -> bool {
+        self.dtype != Dtype::Fp32
+    }
+}
+
 /// Bytes from element to element of a table in UB.
 pub(crate) fn table_step(spread: bool) -> u32 {
     if spread { BLOCK_BYTES } else { FLOAT_BYTES }
