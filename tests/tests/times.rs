@@ -14,7 +14,7 @@ use fa_emulator::timeline::{self, Detail, Timeline};
 use fa_runtime::verify::{Case, Shape};
 use fa_runtime::{Arguments, Effort, Kernel, Runtime, Tensor};
 use fa_targets::Target;
-use fa_tests::{plan, provenance, target, variants};
+use fa_tests::{plan, target, variants};
 
 /// Attention with nothing added, of the size that is published most.
 fn whole(tile: &str) -> Variant {
