@@ -58,6 +58,46 @@ fn values_per_head_and_tables() {
     );
 }
 
+/// Elements of neighbouring keys lie apart in memory: such tensors are copied, and the result says so.
+#[test]
+fn keys_along_any_dimension() {
+    hold(
+        "attention key_first { head_dim = 16; tensor t: fp16[kv_len, h]; score = score + t[kv_idx, h]; }
+         attention transposed { head_dim = 16; tensor m: bool[kv_len, b, q_len]; mask = m[kv_idx, b, q_idx] && causal; }
+         attention both_ways { head_dim = 16; tensor ids: int32[kv_len, q_len];
+             mask = ids[kv_idx, 0] == ids[0, q_idx] || kv_idx == 0; }
+         attention beside_a_table { head_dim = 16; tensor t: fp32[kv_len, 9];
+             score = score + t[kv_idx, 3] + t[0, clamp(q_pos - kv_pos, 0, 8)]; }",
+    );
+    let text = "attention packed { layout = tnd; head_dim = 16; tensor t: bf16[h, b, kv_len, 2];
+        score = score + t[h, b, kv_idx, 1]; }";
+    hold(text);
+    let backends = compile(text).remove(0);
+    let shape = shapes(&backends.variant)[1];
+    let case = Case::random(&backends.variant, shape, 1, false);
+    let results = backends.kernels[2]
+        .run(&case.arguments())
+        .expect("a launch");
+    let note = "`t` was copied so that its dimension 1 is the innermost one: its stride there is 2";
+    let notes = &results.report.notes;
+    assert!(notes.contains(&note.to_owned()), "{notes:?}");
+}
+
+/// Bools looked up by computed indices; blocks of a mask are such a table.
+#[test]
+fn tables_of_bytes() {
+    hold(
+        "attention blocks { head_dim = 16; tensor on: bool[h, 64];
+             mask = on[h, clamp(q_idx / 32, 0, 7) * 8 + clamp(kv_idx / 32, 0, 7)]; }
+         attention offsets { head_dim = 16; tensor on: bool[q_len + kv_len]; mask = on[q_idx + kv_idx] || kv_idx == 0; }
+         attention apart { head_dim = 16; tensor on: bool[17, h]; tensor off: bool[q_len + kv_len, kv_h];
+             mask = on[clamp(q_pos - kv_pos, 0, 16), h] && !off[q_idx - kv_idx + kv_len, kv_h]; }
+         attention several { head_dim = 16; tensor a: fp16[33]; tensor on: bool[33]; tensor c: bf16[33];
+             mask = on[clamp(q_pos - kv_pos, 0, 32)];
+             score = score + a[clamp(q_pos - kv_pos, 0, 32)] + c[clamp(kv_pos - q_pos, 0, 32)]; }",
+    );
+}
+
 #[test]
 fn tables_of_launch_size() {
     hold(

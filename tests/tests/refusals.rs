@@ -175,20 +175,20 @@ const REFUSALS: [Refusal; 20] = [
         "ascend910b",
         201,
         [
-            "tensor t: fp32[kv_len, q_len]; score = score + t[kv_idx, q_idx];",
-            "whose key dimension is not its last",
-            "tensor t: fp32[kv_len, q_len];",
-            "tensor t: fp32[q_len, kv_len]; score = score + t[q_idx, kv_idx];",
+            "tensor t: fp32[kv_len, kv_len]; score = score + t[kv_idx, 0] + t[0, kv_idx];",
+            "whose keys lie along another dimension where it is read before",
+            "tensor t: fp32[kv_len, kv_len];",
+            "tensor t: fp32[kv_len, kv_len]; tensor u: fp32[kv_len, kv_len]; score = score + t[kv_idx, 0] + u[0, kv_idx];",
         ],
     ),
     refusal(
         "ascend910b",
         201,
         [
-            "tensor t: bool[q_len + kv_len]; mask = t[q_idx + kv_idx];",
-            "of bytes that is looked up by a computed index",
-            "tensor t: bool[q_len + kv_len];",
-            "tensor t: int32[q_len + kv_len]; mask = t[q_idx + kv_idx] > 0;",
+            "tensor t: bool[64, 64]; mask = t[clamp(q_idx / 64, 0, 63), clamp(kv_idx / 64, 0, 63)];",
+            "that is looked up along two dimensions at once",
+            "tensor t: bool[64, 64];",
+            "tensor t: bool[4096]; mask = t[clamp(q_idx / 64, 0, 63) * 64 + clamp(kv_idx / 64, 0, 63)];",
         ],
     ),
     refusal(

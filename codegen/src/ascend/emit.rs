@@ -4,7 +4,7 @@ use super::lower::program::{Arg, Copy, Instr, Op, Program, Register, Space};
 use super::order;
 
 /// Between two vector instructions of which the second needs the first.
-const BARRIER: &str = "AscendC::PipeBarrier<PIPE_V>();";
+pub(super) const BARRIER: &str = "AscendC::PipeBarrier<PIPE_V>();";
 
 /// A broadcasting vector instruction of two operands that some program needs, by API name.
 pub(super) const BROADCAST_OPS: [&str; 6] = ["Add", "Sub", "Mul", "Div", "Max", "Min"];

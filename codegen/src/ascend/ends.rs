@@ -48,6 +48,8 @@ enum Heads {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ends {
     extremes: Extremes,
+    /// For every captured tensor the dimension along which its elements are neighbours.
+    inner_axes: Vec<usize>,
     cuts: Vec<Cut>,
     /// Loads of undeclared tensors that no key of the tile bounds: all tiles of a task share them.
     of_rows: Vec<ExprId>,
@@ -82,7 +84,7 @@ pub(super) struct Runs<'a> {
     pub(super) run: u32,
     /// Elements of a piece, which a vector core looks at in one go.
     pub(super) piece: u32,
-    /// Lanes of an element: elements of an axis that is not the innermost fill a data block each.
+    /// Lanes of an element: elements of an axis along which they lie apart fill a data block each.
     pub(super) element_lanes: u32,
 }
 
@@ -93,9 +95,11 @@ impl Ends {
         variant: &Variant,
         analysis: &TileAnalysis,
         extremes: Extremes,
+        inner_axes: &[usize],
     ) -> Ends {
         let mut ends = Ends {
             extremes,
+            inner_axes: inner_axes.to_vec(),
             ..Ends::default()
         };
         let full = exprs.reachable(&[analysis.full]);
@@ -225,7 +229,7 @@ impl Ends {
         let runs = self.cuts.iter().map(|cut| {
             let line = &self.extremes.lines[cut.line];
             let tensor = variant.tensor(line.tensor);
-            let element_lanes = if line.axis + 1 == tensor.dims.len() {
+            let element_lanes = if line.axis == self.inner_axes[line.tensor.0 as usize] {
                 1
             } else {
                 ascend.limits.data_block_bytes / tensor.dtype.bytes()

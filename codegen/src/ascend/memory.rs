@@ -441,15 +441,15 @@ fn ub(
             "what a chunk reads of a captured table",
         );
     }
-    let halves = lowered
+    let narrow = lowered
         .windows
         .iter()
-        .filter(|window| window.dtype.bytes() == 2);
-    let raw_window = halves.map(|window| raw_len(facts, window.spread, window_len(window)));
+        .filter(|window| window.dtype.bytes() < 4);
+    let raw_window = narrow.map(|window| raw_len(facts, window.spread, window_len(window)));
     let raw_lens = lowered
         .tables
         .iter()
-        .filter(|table| table.dtype.bytes() == 2)
+        .filter(|table| table.dtype.bytes() < 4)
         .map(|table| raw_len(facts, table.spread, table.len))
         .chain(raw_window);
     ub.place(

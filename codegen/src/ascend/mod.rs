@@ -8,6 +8,7 @@ mod cost;
 mod emit;
 mod ends;
 mod ends_view;
+mod lookup_view;
 mod lower;
 mod memory;
 mod merge;
@@ -62,6 +63,8 @@ pub struct Plan {
     analysis: TileAnalysis,
     ends: Ends,
     names: Names,
+    /// For every captured tensor the dimension along which elements are neighbours on the device.
+    inner_axes: Vec<usize>,
     max_len: u32,
 }
 
@@ -81,7 +84,9 @@ pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnosti
     let mut exprs = variant.exprs.clone();
     let mut extremes = Extremes::after(variant.tensors.len());
     let analysis = tiles::analyse_with(&mut exprs, variant.mask, variant.align, &mut extremes);
-    let loads = lower::loads::plan_loads(&mut exprs, variant, &[variant.score, variant.mask])
+    let roots = [variant.score, variant.mask];
+    let inner_axes = lower::loads::inner_axes(&mut exprs, variant, &roots);
+    let loads = lower::loads::plan_loads(&mut exprs, variant, &roots, &inner_axes)
         .map_err(|refused| support::unloadable(variant, &variant.exprs, &target.name, &refused))?;
     let max_len = support::length_limit(variant, &exprs, &loads, &target.name)
         .map_err(|error| vec![*error])?;
@@ -92,7 +97,7 @@ pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnosti
         return Err(vec![support::sink_beyond_scalar_unit(&sink, &target.name)]);
     }
     let analysis = answerable(&mut exprs, variant, &names, analysis, &extremes);
-    let ends = Ends::new(&exprs, variant, &analysis, extremes);
+    let ends = Ends::new(&exprs, variant, &analysis, extremes, &inner_axes);
     let lowered = lower(variant, &exprs, &names, &loads);
     let facts = Facts::new(variant, &ascend);
     let schedule = variant.schedule_for(&target.name);
@@ -133,6 +138,7 @@ pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnosti
         analysis,
         ends,
         names,
+        inner_axes,
         max_len,
     };
     Ok(Planned {
@@ -143,7 +149,8 @@ pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnosti
 
 /// Prints a plan: the kernel, its tiling header, the launcher and `CMakeLists.txt`.
 pub fn render(plan: &Plan, provenance: &Provenance) -> Vec<GeneratedFile> {
-    render::files(&view::Kernel::new(plan, provenance))
+    let barriers = order::last_barriers(&plan.lowered, plan.skips_masks());
+    render::files(&view::Kernel::new(plan, provenance, barriers))
 }
 
 /// The analysis as far as the scalar unit can evaluate it: what it cannot becomes "any key, never empty, never
@@ -231,6 +238,18 @@ impl Plan {
     /// Where every buffer lies.
     pub fn budget(&self) -> &Budget {
         &self.budget
+    }
+
+    /// Whether tiles can be full, so that their masks are left out.
+    fn skips_masks(&self) -> bool {
+        let is_never = matches!(self.exprs.node(self.analysis.full), Node::Bool(false));
+        !self.lowered.mask.instrs.is_empty() && !is_never
+    }
+
+    /// For every captured tensor, by its place in the variant, the declared dimension along which the kernel takes its
+    /// elements for neighbours: a stride of 1, or of 0 where one element stands for all.
+    pub fn inner_axes(&self) -> &[usize] {
+        &self.inner_axes
     }
 
     /// The longest sequences it accepts: below 2^24 where vector code computes with positions.

@@ -168,7 +168,21 @@ pub(super) struct LastBarriers {
     pub(super) mask: bool,
 }
 
-/// Decides for the programs of a kernel, in the order in which they run; a mask may be skipped where tiles can be full.
+/// All programs that leave anything unfinished, for kernels that run them in another order or leave some out.
+pub(super) fn barriers_everywhere(lowered: &Lowered) -> LastBarriers {
+    let leaves = |space, program| !Step::new(space, program).tail.is_empty();
+    LastBarriers {
+        row_counters: true,
+        uniform: leaves(Space::Uniform, &lowered.uniform),
+        tables: !Step::tables(lowered).tail.is_empty(),
+        row: leaves(Space::Row, &lowered.row),
+        column: leaves(Space::Column, &lowered.column),
+        score: leaves(Space::Tile, &lowered.score),
+        mask: leaves(Space::Tile, &lowered.mask),
+    }
+}
+
+/// Decides for the programs of the fused kernel, in the order in which they run; a mask may be skipped where tiles can be full.
 pub(super) fn last_barriers(lowered: &Lowered, skips_masks: bool) -> LastBarriers {
     let mut mask = Step::new(Space::Tile, &lowered.mask);
     mask.is_certain &= !skips_masks;

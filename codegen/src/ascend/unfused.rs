@@ -9,7 +9,7 @@ use fa_targets::{Memory, Target};
 
 use super::lower::program::{Arg, Program};
 use super::view::{Kernel, MemoryView, budget_lines, memory_view};
-use super::{Plan, render};
+use super::{Plan, order, render};
 use crate::budget::{Budget, Buffer, MemoryUse};
 use crate::{GeneratedFile, LengthLimits, Provenance};
 
@@ -424,6 +424,11 @@ fn memory_use(name: &str, memory: &Memory, wanted: &[Wanted]) -> MemoryUse {
 }
 
 impl Unfused {
+    /// Dimensions of the captured tensors along which elements are neighbours, as in the fused kernel.
+    pub fn inner_axes(&self) -> &[usize] {
+        self.plan.inner_axes()
+    }
+
     /// The exported symbol of a kernel.
     pub fn symbol(&self, step: UnfusedStep) -> String {
         let word = match step {
@@ -477,7 +482,8 @@ impl Unfused {
 
     /// Prints the kernels and their tiling header; the kernels come first.
     pub fn render(&self, provenance: &Provenance) -> Vec<GeneratedFile> {
-        let kernel = Kernel::new(&self.plan, provenance);
+        let barriers = order::barriers_everywhere(&self.plan.lowered);
+        let kernel = Kernel::new(&self.plan, provenance, barriers);
         let view = self.view(&kernel);
         render::unfused(&kernel, &view)
     }

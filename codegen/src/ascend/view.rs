@@ -6,14 +6,14 @@ use serde::Serialize;
 
 use super::emit::{self, Lines};
 use super::ends_view::EndsView;
+use super::lookup_view::{TableView, WindowView, table_views, window_views};
 use super::lower::describe::describe;
 use super::lower::expand::cpp_type;
 use super::lower::names::pascal_case;
 use super::lower::program::{Op, Program, Space};
 use super::lower::scalar::{Kept, ScalarPrinter, float_literal};
-use super::lower::windows::Window;
-use super::lower::{Table, table_step};
-use super::{Plan, kib, memory, order};
+use super::order::LastBarriers;
+use super::{Plan, kib, memory};
 use crate::budget::{Buffer, MemoryUse};
 use crate::{GENERATOR_VERSION, Provenance};
 
@@ -66,45 +66,6 @@ pub(super) struct Input {
     /// C++ element type.
     pub(super) cpp_type: String,
     /// Declaration in the `.fa` file.
-    pub(super) note: String,
-}
-
-/// A table in UB, loaded at the start of a task.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct TableView {
-    pub(super) tensor: String,
-    pub(super) cpp_type: String,
-    /// Whether elements are converted after the copy.
-    pub(super) is_half: bool,
-    pub(super) is_int: bool,
-    pub(super) len: u32,
-    pub(super) offset: String,
-    pub(super) stride: String,
-    /// Whether elements lie apart and take a data block each.
-    pub(super) spread: bool,
-    /// Whether what follows touches the buffers before another barrier.
-    pub(super) needs_barrier: bool,
-    pub(super) note: String,
-}
-
-/// A window of a table in UB, loaded for every chunk.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct WindowView {
-    pub(super) tensor: String,
-    pub(super) cpp_type: String,
-    pub(super) is_half: bool,
-    pub(super) is_int: bool,
-    /// Whether elements are converted after the copy, and in which mode.
-    pub(super) is_converted: bool,
-    pub(super) round_mode: String,
-    pub(super) offset: String,
-    pub(super) stride: String,
-    /// Whether elements lie apart and take a data block each, and bytes from one to the next.
-    pub(super) spread: bool,
-    pub(super) step: u32,
-    /// The least and the greatest index of a chunk.
-    pub(super) first: ScalarFn,
-    pub(super) last: ScalarFn,
     pub(super) note: String,
 }
 
@@ -215,7 +176,6 @@ pub(super) struct Kernel {
     pub(super) windows: Vec<WindowView>,
     pub(super) has_windows: bool,
     pub(super) has_tables: bool,
-    pub(super) has_raw_tables: bool,
     /// Whether vector code reads captured tensors.
     pub(super) has_loads: bool,
     pub(super) has_row_loads: bool,
@@ -269,7 +229,7 @@ pub(super) struct Kernel {
 }
 
 impl Kernel {
-    pub(super) fn new(plan: &Plan, provenance: &Provenance) -> Kernel {
+    pub(super) fn new(plan: &Plan, provenance: &Provenance, barriers: LastBarriers) -> Kernel {
         let variant = &plan.variant;
         let name = variant.name.value.clone();
         let target = plan.target.name.clone();
@@ -308,7 +268,7 @@ impl Kernel {
                 .map(|window| (window.spread, window.dtype));
             tables
                 .chain(windows)
-                .any(|(spread, dtype)| spread && (!halves || dtype.bytes() == 2))
+                .any(|(spread, dtype)| spread && (!halves || dtype.bytes() < 4))
         };
         let (spreads, spread_halves) = (spread_dtypes(false), spread_dtypes(true));
         let programs = [
@@ -336,11 +296,7 @@ impl Kernel {
         let [kv_begin, kv_end, empty] = [analysis.kv_begin, analysis.kv_end, analysis.empty]
             .map(|limit| test_fn(limit, Kept::OfTask));
         let full = test_fn(analysis.full, Kept::OfTile);
-        let windows: Vec<WindowView> = lowered
-            .windows
-            .iter()
-            .map(|window| window_view(window, &int_fn))
-            .collect();
+        let windows = window_views(&lowered.windows, &int_fn);
         let bodies: Vec<String> = [&kv_begin, &kv_end, &empty, &full, &sink_fn]
             .into_iter()
             .chain(
@@ -355,8 +311,6 @@ impl Kernel {
             .collect();
         let helpers = ScalarPrinter::helpers(&bodies);
         let uses = |name: &str| helpers.contains(&name);
-        let has_full_test = has_mask && !is_false(analysis.full);
-        let barriers = order::last_barriers(lowered, has_full_test);
         let [uniform, row, column, score, mask] = [
             emit::lines(Space::Uniform, &lowered.uniform, barriers.uniform),
             emit::lines(Space::Row, &lowered.row, barriers.row),
@@ -469,7 +423,7 @@ impl Kernel {
             has_empty_test: !is_false(analysis.empty),
             empty,
             has_mask,
-            has_full_test,
+            has_full_test: plan.skips_masks(),
             full,
             has_dropout: variant.dropout.is_some(),
             dropout_threshold: threshold,
@@ -487,7 +441,6 @@ impl Kernel {
             has_windows: !windows.is_empty(),
             windows,
             has_tables: !lowered.tables.is_empty(),
-            has_raw_tables: lowered.tables.iter().any(|table| table.dtype.bytes() == 2),
             has_loads: !lowered.task_offsets.is_empty(),
             has_row_loads: loads_with("LoadRows"),
             has_block_copies: loads_with("LoadRows") || spreads,
@@ -703,47 +656,4 @@ fn bytes_text(buffer: &Buffer) -> String {
     } else {
         buffer.copy_bytes.to_string()
     }
-}
-
-fn window_view(window: &Window, int_fn: &dyn Fn(ExprId) -> ScalarFn) -> WindowView {
-    WindowView {
-        tensor: window.tensor.clone(),
-        cpp_type: cpp_type(window.dtype).to_owned(),
-        is_half: window.dtype.bytes() == 2,
-        is_int: window.dtype == Dtype::Int32,
-        is_converted: window.dtype != Dtype::Fp32,
-        round_mode: match window.dtype {
-            Dtype::Int32 => "CAST_RINT",
-            Dtype::Fp32 | Dtype::Fp16 | Dtype::Bf16 | Dtype::Int8 | Dtype::Bool => "CAST_NONE",
-        }
-        .to_owned(),
-        offset: window.offset.clone(),
-        stride: window.stride.clone(),
-        spread: window.spread,
-        step: table_step(window.spread),
-        first: int_fn(window.first),
-        last: int_fn(window.last),
-        note: window.note.clone(),
-    }
-}
-
-fn table_views(tables: &[Table], ends_with_barrier: bool) -> Vec<TableView> {
-    let is_half = |table: &Table| table.dtype.bytes() == 2;
-    // Halves are copied into one buffer; an element that is repeated is written there by the vector unit itself.
-    let shares = |table: &Table, next: &Table| is_half(table) && is_half(next) && !next.spread;
-    let view = |(at, table): (usize, &Table)| TableView {
-        tensor: table.tensor.clone(),
-        cpp_type: cpp_type(table.dtype).to_owned(),
-        is_half: is_half(table),
-        is_int: table.dtype == Dtype::Int32,
-        len: table.len,
-        offset: table.offset.clone(),
-        stride: table.stride.clone(),
-        spread: table.spread,
-        needs_barrier: tables
-            .get(at + 1)
-            .map_or(ends_with_barrier, |next| shares(table, next)),
-        note: table.note.clone(),
-    };
-    tables.iter().enumerate().map(view).collect()
 }

@@ -533,8 +533,9 @@ private:
         const int64_t all = runs.lines * pieces;
         for (; next_ < all; next_ += launch_.coreCount * kVectorCores) {
             const int64_t line = next_ / pieces;
-            [[maybe_unused]] const Task task = TaskAt(launch_, line * launch_.tiling.heads);
-            const int64_t length = LineLength0(task);
+            const Task task = TaskAt(launch_, line * launch_.tiling.heads);
+            const bool hasPairs = task.qLen != 0 && task.kvLen != 0; // else there may be no line
+            const int64_t length = hasPairs ? LineLength0(task) : 0;
             const Piece piece = PieceAt(runs, line, next_ % pieces, length);
             const int64_t stride = launch_.tiling.capturedIdsStride[1];
             const int64_t from = LineStart0(launch_, task) + piece.first * stride;
@@ -825,6 +826,12 @@ private:
     __aicore__ inline void EnterTask()
     {
         task_ = TaskAt(launch_, launch_.TaskOf(round_));
+        // Without pairs nothing of captured tensors is read either: they may be empty.
+        if (task_.kvLen == 0) {
+            tile_ = 0;
+            end_ = 0;
+            return;
+        }
         task_.rowEnd0 = RowEnd0(launch_, task_);
         task_.rowEnd1 = RowEnd1(launch_, task_);
         keyEnd_ = KvEnd(task_);

@@ -446,7 +446,8 @@ private:
     __aicore__ inline void EnterTask()
     {
         task_ = TaskAt(launch_, launch_.TaskOf(round_));
-        if (task_.Rows() == 0) {
+        // Without pairs nothing of captured tensors is read either: they may be empty.
+        if (task_.Rows() == 0 || task_.kvLen == 0) {
             tile_ = 0;
             end_ = 0;
             return;

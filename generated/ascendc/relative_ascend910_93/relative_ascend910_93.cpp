@@ -438,6 +438,12 @@ private:
     __aicore__ inline void EnterTask()
     {
         task_ = TaskAt(launch_, launch_.TaskOf(round_));
+        // Without pairs nothing of captured tensors is read either: they may be empty.
+        if (task_.kvLen == 0) {
+            tile_ = 0;
+            end_ = 0;
+            return;
+        }
         keyEnd_ = KvEnd(task_);
         end_ = CeilDiv(keyEnd_, static_cast<int32_t>(kBlockKv));
         tile_ = Visible(KvBegin() / static_cast<int32_t>(kBlockKv));
@@ -1221,12 +1227,10 @@ private:
     {
         // table
         BeginCapturedCopy();
-        const LocalTensor<half> raw0 =
-            Buffer<half>(kTableRawAt, kTableRawBytes);
         CopyRun<half>(
-            raw0, launch_.capturedTable, offset0_, launch_.tiling.capturedTableStride[1], 129);
+            Buffer<half>(kTableRawAt, kTableRawBytes), launch_.capturedTable, offset0_, launch_.tiling.capturedTableStride[1], 129);
         EndCapturedCopy();
-        AscendC::Cast(Table0(), raw0, AscendC::RoundMode::CAST_NONE, 129);
+        AscendC::Cast(Table0(), Buffer<half>(kTableRawAt, kTableRawBytes), AscendC::RoundMode::CAST_NONE, 129);
     }
 
     // Raises the references of all rows to the maximum of their scores, those of the tile included, and keeps the

@@ -440,6 +440,12 @@ private:
     __aicore__ inline void EnterTask()
     {
         task_ = TaskAt(launch_, launch_.TaskOf(round_));
+        // Without pairs nothing of captured tensors is read either: they may be empty.
+        if (task_.kvLen == 0) {
+            tile_ = 0;
+            end_ = 0;
+            return;
+        }
         keyEnd_ = KvEnd(task_);
         end_ = CeilDiv(keyEnd_, static_cast<int32_t>(kBlockKv));
         tile_ = Visible(KvBegin() / static_cast<int32_t>(kBlockKv));

@@ -485,6 +485,12 @@ private:
     __aicore__ inline void EnterTask()
     {
         task_ = TaskAt(launch_, launch_.TaskOf(round_));
+        // Without pairs nothing of captured tensors is read either: they may be empty.
+        if (task_.kvLen == 0) {
+            tile_ = 0;
+            end_ = 0;
+            return;
+        }
         keyEnd_ = KvEnd(task_);
         end_ = CeilDiv(keyEnd_, static_cast<int32_t>(kBlockKv));
         tile_ = Visible(KvBegin() / static_cast<int32_t>(kBlockKv));
@@ -1633,10 +1639,9 @@ private:
         const int32_t first = WindowFirst0(task, kvLast);
         const int32_t last = WindowLast0(task, kvFirst);
         const uint32_t count = static_cast<uint32_t>(last - first + 1);
-        const LocalTensor<float> elements = Window0();
         BeginCapturedCopy();
-        CopyRun<float>(elements, launch_.capturedBias, offset0_ + first * launch_.tiling.capturedBiasStride[1],
-            launch_.tiling.capturedBiasStride[1], count);
+        CopyRun<float>(Window0(), launch_.capturedBias,
+            offset0_ + first * launch_.tiling.capturedBiasStride[1], launch_.tiling.capturedBiasStride[1], count);
         EndCapturedCopy();
         return static_cast<float>(first);
     }
@@ -1645,13 +1650,10 @@ private:
     {
         // near
         BeginCapturedCopy();
-        const LocalTensor<half> raw0 =
-            Buffer<half>(kTableRawAt, kTableRawBytes);
         CopyBlocks<half>(
-            raw0, launch_.capturedNear, offset1_, launch_.tiling.capturedNearStride[0], 33);
+            Buffer<half>(kTableRawAt, kTableRawBytes), launch_.capturedNear, offset1_, launch_.tiling.capturedNearStride[0], 33);
         EndCapturedCopy();
-        CastBlocks<float, half>(
-            Table0(), raw0.ReinterpretCast<float>(), kBlockLanes, 33);
+        CastBlocks<float, half>(Table0(), Buffer<float>(kTableRawAt, kTableRawBytes), kBlockLanes, 33);
     }
 
     // Raises the references of all rows to the maximum of their scores, those of the tile included, and keeps the

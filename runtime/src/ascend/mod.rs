@@ -138,7 +138,7 @@ impl AscendKernel {
         let mut notes = Vec::new();
         let inputs = transfer::inputs(api, checked, limits.nd2nz_max_row_pitch_elems, &mut notes)?;
         let cumulative = transfer::cumulative(api, checked)?;
-        let captured = transfer::captured(api, variant, checked, &mut notes)?;
+        let captured = transfer::captured(api, variant, plan.inner_axes(), checked, &mut notes)?;
         let results = transfer::Results::new(api, variant, outputs, &mut notes)?;
         let tasks = plan.tasks(planes as u64, q_len as u64, cube_cores);
         let blocks = plan.blocks(tasks, cube_cores);

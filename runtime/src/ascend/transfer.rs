@@ -1,7 +1,7 @@
 //! Tensors to the device and back. What a kernel can read in place is uploaded as it lies; the rest is copied
 //! to row-major order first, and the result says so.
 
-use fa_dsl::variant::Variant;
+use fa_dsl::variant::{Tensor as CapturedTensor, Variant};
 
 use super::acl::AclApi;
 use super::device::DeviceBuffer;
@@ -36,28 +36,76 @@ pub(super) fn inputs<'d>(
     Ok([upload("q", q)?, upload("k", k)?, upload("v", v)?])
 }
 
-/// Uploads the captured tensors.
+/// Uploads the captured tensors, whose elements have to be neighbours along these declared dimensions.
 pub(super) fn captured<'d>(
     api: &'d AclApi,
     variant: &Variant,
+    inner_axes: &[usize],
     checked: &Checked<'_>,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Uploaded<'d>>> {
     let mut uploaded = Vec::with_capacity(checked.captured.len());
-    for (declared, view) in variant.tensors.iter().zip(&checked.captured) {
-        let inner = view.shape().last().zip(view.strides().last());
-        let reason = match inner {
-            Some((size, stride)) if *size > 1 && *stride != 1 => {
-                Some(format!("its innermost stride is {stride}"))
-            }
-            _ => None,
-        };
-        let mut part = upload_or_copy(api, &declared.name, view, reason, notes)?;
-        let given = &part.strides[..view.shape().len()];
-        part.strides = declared_strides(variant, declared, view.shape(), given);
-        uploaded.push(part);
+    let views = checked.captured.iter().zip(inner_axes);
+    for (declared, (view, axis)) in variant.tensors.iter().zip(views) {
+        let part = upload_neighbours(
+            api,
+            declared,
+            view_axis(variant, declared, *axis),
+            view,
+            notes,
+        )?;
+        let strides = declared_strides(
+            variant,
+            declared,
+            view.shape(),
+            &part.strides[..view.shape().len()],
+        );
+        uploaded.push(Uploaded { strides, ..part });
     }
     Ok(uploaded)
+}
+
+/// The axis of the argument that a declared dimension is: with packed sequences `b` and a length together are one.
+fn view_axis(variant: &Variant, declared: &CapturedTensor, axis: usize) -> usize {
+    match declared.packed_axis(variant.layout) {
+        Some(packed) if packed.batch < axis => axis - 1,
+        _ => axis,
+    }
+}
+
+/// Uploads a tensor whose elements shall be neighbours along an axis; copied with that axis innermost where they are not.
+fn upload_neighbours<'d>(
+    api: &'d AclApi,
+    declared: &CapturedTensor,
+    axis: usize,
+    view: &TensorView<'_>,
+    notes: &mut Vec<String>,
+) -> Result<Uploaded<'d>> {
+    let (name, rank) = (&declared.name, view.shape().len());
+    let (Some(&size), Some(&stride)) = (view.shape().get(axis), view.strides().get(axis)) else {
+        return upload_or_copy(api, name, view, None, notes);
+    };
+    if size <= 1 || stride == 1 {
+        return upload_or_copy(api, name, view, None, notes);
+    }
+    if axis + 1 == rank {
+        let reason = format!("its innermost stride is {stride}");
+        return upload_or_copy(api, name, view, Some(reason), notes);
+    }
+    notes.push(format!(
+        "`{name}` was copied so that its dimension {axis} is the innermost one: its stride there is {stride}"
+    ));
+    let order: Vec<usize> = (0..rank)
+        .filter(|other| *other != axis)
+        .chain([axis])
+        .collect();
+    let copy = view.permute(&order).to_tensor();
+    let part = upload_or_copy(api, name, &copy.view(), None, notes)?;
+    let mut strides = [0; MAX_RANK];
+    for (at, original) in order.into_iter().enumerate() {
+        strides[original] = part.strides[at];
+    }
+    Ok(Uploaded { strides, ..part })
 }
 
 /// Uploads the prefix sums of packed sequences; none for other layouts.

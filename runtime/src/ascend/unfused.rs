@@ -44,7 +44,8 @@ impl AscendUnfused {
         let cube_cores = device::select(api)?;
         let mut notes = Vec::new();
         let inputs = transfer::inputs(api, checked, limits.nd2nz_max_row_pitch_elems, &mut notes)?;
-        let captured = transfer::captured(api, variant, checked, &mut notes)?;
+        let captured =
+            transfer::captured(api, variant, self.plan.inner_axes(), checked, &mut notes)?;
         let results = transfer::Results::new(api, variant, outputs, &mut notes)?;
         let workspace = self.plan.workspace_bytes(planes * q_len, kv_len);
         let mut matrices = Vec::with_capacity(workspace.len());

@@ -290,7 +290,6 @@ impl Lowering<'_> {
         let (dtype, note) = (declared.dtype, declared.name.clone());
         let tensor = self.names.captured(plan.tensor).to_owned();
         let stride = |dim: usize| format!("launch_.tiling.{tensor}Stride[{dim}]");
-        let spread = |dim: usize| dim + 1 != declared.dims.len();
         let offset = self.offset(&plan, &note);
         let (helper, strides) = match plan.kind {
             LoadKind::Rows { dim } => ("LoadRows", vec![stride(dim)]),
@@ -298,25 +297,35 @@ impl Lowering<'_> {
             LoadKind::Pairs { row_dim, col_dim } => {
                 ("LoadPairs", vec![stride(row_dim), stride(col_dim)])
             }
-            LoadKind::Table { dim, len, index } => {
+            LoadKind::Table {
+                dim,
+                len,
+                index,
+                spread,
+            } => {
                 let table = Table {
                     tensor: tensor.clone(),
                     dtype,
                     len,
                     offset,
                     stride: stride(dim),
-                    spread: spread(dim),
+                    spread,
                     note,
                 };
                 return self.lookup(space, table, index);
             }
-            LoadKind::Window { dim, index, plan } => {
+            LoadKind::Window {
+                dim,
+                index,
+                plan,
+                spread,
+            } => {
                 let window = Window {
                     tensor: tensor.clone(),
                     dtype,
                     offset,
                     stride: stride(dim),
-                    spread: spread(dim),
+                    spread,
                     first: plan.first,
                     last: plan.last,
                     factors: plan.factors,

@@ -9,14 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fa_dsl::ir::{Binary, Dependence, ExprId, Exprs, Node, TensorId, Type};
 use fa_dsl::tiles;
-use fa_dsl::variant::{Dtype, Variant};
+use fa_dsl::variant::{Dtype, Tensor, Variant};
 
 use super::windows::{WindowPlan, window};
 
 /// Largest table, elements: 16 KiB of fp32 in UB.
 const MAX_TABLE: i64 = 4096;
 
-/// Largest table along a dimension that is not the last: its elements lie apart, and each takes a data block.
+/// Largest table along a dimension whose elements lie apart: each takes a data block.
 const MAX_SPREAD_TABLE: i64 = 512;
 
 /// How one element read is done.
@@ -24,17 +24,23 @@ const MAX_SPREAD_TABLE: i64 = 512;
 pub(crate) enum LoadKind {
     /// Follows the query row along this dimension.
     Rows { dim: usize },
-    /// Follows the key row along this dimension, the innermost one.
+    /// Follows the key row along this dimension, where its elements are neighbours.
     Columns { dim: usize },
-    /// Follows both along these dimensions; the key row along the innermost one.
+    /// Follows both along these dimensions; elements are neighbours along that of the key row.
     Pairs { row_dim: usize, col_dim: usize },
-    /// Looked up along this dimension of constant size.
-    Table { dim: usize, len: u32, index: ExprId },
+    /// Looked up along this dimension of constant size, along which elements lie apart (`spread`) or not.
+    Table {
+        dim: usize,
+        len: u32,
+        index: ExprId,
+        spread: bool,
+    },
     /// Looked up along this dimension of any size, by an index that takes few values in a chunk.
     Window {
         dim: usize,
         index: ExprId,
         plan: WindowPlan,
+        spread: bool,
     },
 }
 
@@ -63,6 +69,7 @@ pub(crate) fn plan_loads(
     exprs: &mut Exprs,
     variant: &Variant,
     roots: &[ExprId],
+    inner_axes: &[usize],
 ) -> Result<BTreeMap<ExprId, LoadPlan>, Vec<Unloadable>> {
     let mut plans = BTreeMap::new();
     let mut refused = Vec::new();
@@ -74,7 +81,8 @@ pub(crate) fn plan_loads(
         if dependences[id.index()] == Dependence::default() {
             continue;
         }
-        match plan_load(exprs, variant, &dependences, tensor, &index) {
+        let inner = inner_axes[tensor.0 as usize];
+        match plan_load(exprs, variant, &dependences, (tensor, &index), inner) {
             Ok(plan) => {
                 plans.insert(id, plan);
             }
@@ -95,12 +103,34 @@ pub(crate) fn plan_loads(
 
 type Refusal = (&'static str, &'static str);
 
+/// For every tensor the dimension along which its elements have to be neighbours in global memory: the first that a read
+/// follows with the key row, else the last.
+pub(crate) fn inner_axes(exprs: &mut Exprs, variant: &Variant, roots: &[ExprId]) -> Vec<usize> {
+    let last = |tensor: &Tensor| tensor.dims.len().saturating_sub(1);
+    let mut of_keys = vec![None; variant.tensors.len()];
+    for id in exprs.reachable(roots) {
+        let Node::Load(tensor, index, _) = exprs.node(id).clone() else {
+            continue;
+        };
+        let mut follows_keys = |dim: &usize| {
+            let form = tiles::affine(exprs, index[*dim], variant.align);
+            form.is_some_and(|form| (form.q, form.kv) == (0, 1))
+        };
+        let found = (0..index.len()).find(|dim| follows_keys(dim));
+        let axis = &mut of_keys[tensor.0 as usize];
+        *axis = axis.or(found);
+    }
+    let axes = of_keys.into_iter().zip(&variant.tensors);
+    axes.map(|(axis, tensor)| axis.unwrap_or_else(|| last(tensor)))
+        .collect()
+}
+
 fn plan_load(
     exprs: &mut Exprs,
     variant: &Variant,
     dependences: &[Dependence],
-    tensor: TensorId,
-    index: &[ExprId],
+    (tensor, index): (TensorId, &[ExprId]),
+    inner: usize,
 ) -> Result<LoadPlan, Refusal> {
     let zero = exprs.int(0);
     let changes = |id: ExprId| dependences[id.index()] != Dependence::default();
@@ -121,24 +151,38 @@ fn plan_load(
             }
         }
     }
-    let innermost = index.len() - 1;
-    let kind = match steps.as_slice() {
-        [(dim, true)] => LoadKind::Rows { dim: *dim },
-        [(dim, false)] if *dim == innermost => LoadKind::Columns { dim: *dim },
-        [(row_dim, true), (col_dim, false)] if *col_dim == innermost => LoadKind::Pairs {
-            row_dim: *row_dim,
-            col_dim: *col_dim,
-        },
+    let kind = match *steps.as_slice() {
+        [(dim, true)] => LoadKind::Rows { dim },
+        [(dim, false)] if dim == inner => LoadKind::Columns { dim },
+        [(row_dim, true), (col_dim, false)] | [(col_dim, false), (row_dim, true)]
+            if col_dim == inner =>
+        {
+            LoadKind::Pairs { row_dim, col_dim }
+        }
+        [(_, false)] | [(_, true), (_, false)] | [(_, false), (_, true)] => {
+            return Err((
+                "whose keys lie along another dimension where it is read before",
+                "declare a second tensor for the other order, or generate for `cpu`",
+            ));
+        }
         _ => {
-            let [dim] = moving.as_slice() else {
+            let [dim] = *moving.as_slice() else {
                 return Err((
-                    "whose key dimension is not its last",
-                    "declare the tensor with `kv_len` as its last dimension, or generate for `cpu`",
+                    "that is looked up along two dimensions at once",
+                    "make them one of constant size, at most 4096, and compute its index, as in \
+                     `t[q_idx / 64 * 32 + kv_idx / 64]`, or generate for `cpu`",
                 ));
             };
             starts = index.to_vec();
-            starts[*dim] = zero;
-            looked_up(exprs, variant, dependences, tensor, (*dim, index[*dim]))?
+            starts[dim] = zero;
+            looked_up(
+                exprs,
+                variant,
+                dependences,
+                tensor,
+                (dim, index[dim]),
+                dim != inner,
+            )?
         }
     };
     Ok(LoadPlan {
@@ -156,26 +200,29 @@ fn looked_up(
     dependences: &[Dependence],
     tensor: TensorId,
     (dim, index): (usize, ExprId),
+    spread: bool,
 ) -> Result<LoadKind, Refusal> {
-    let tensor = variant.tensor(tensor);
-    if tensor.dtype.bytes() == 1 {
-        return Err((
-            "of bytes that is looked up by a computed index",
-            "declare the table as `int32` or a float type, or generate for `cpu`",
-        ));
-    }
-    let is_last = dim + 1 == tensor.dims.len();
-    let most = if is_last { MAX_TABLE } else { MAX_SPREAD_TABLE };
-    let declared = &tensor.dims[dim];
+    let most = if spread { MAX_SPREAD_TABLE } else { MAX_TABLE };
+    let declared = &variant.tensor(tensor).dims[dim];
     if let Ok(len) = u32::try_from(declared.constant)
         && declared.sizes.is_empty()
         && declared.constant <= most
     {
-        return Ok(LoadKind::Table { dim, len, index });
+        return Ok(LoadKind::Table {
+            dim,
+            len,
+            index,
+            spread,
+        });
     }
     match window(exprs, dependences, index, variant.align) {
-        Some(plan) => Ok(LoadKind::Window { dim, index, plan }),
-        None if is_last => Err((
+        Some(plan) => Ok(LoadKind::Window {
+            dim,
+            index,
+            plan,
+            spread,
+        }),
+        None if !spread => Err((
             "looked up along a dimension whose size the launch decides or that passes 4096, by an index that is no \
              sum of positions",
             "index it by a sum like `q_pos - kv_pos + n`, clamped or not, or give it a constant size of at most 4096",
