@@ -15,7 +15,7 @@ use fa_emulator::report::{self, Finding, Severity};
 use fa_runtime::verify::{Case, Shape};
 use fa_runtime::{Arguments, Effort, Kernel, Partial, Runtime, Tensor};
 use fa_targets::Target;
-use fa_tests::{files_below, root, variants, with_cores};
+use fa_tests::{files_below, plan, provenance, root, variants, with_cores};
 
 /// (batch, query rows, key rows) that between them reach every line on two cores: several tasks of a core, several
 /// tiles of a task, tails of every kind, a vector core without rows, rows without keys; tiles and tasks so small that no
@@ -112,10 +112,10 @@ impl Bench {
     fn new(name: &str) -> Bench {
         let variant = named(name);
         let runtime = Runtime::from_env().expect("a cache").for_effort(effort());
-        let kernel = runtime.compile(&variant, &chip()).expect("a kernel");
-        let folder = format!("{name}_ascend910b");
-        let golden = root().join(format!("generated/ascendc/{folder}/{folder}.cpp"));
-        let text = fs_err::read_to_string(golden).expect("a golden kernel");
+        let chip = chip();
+        let kernel = runtime.compile(&variant, &chip).expect("a kernel");
+        let files = fa_codegen::render(&plan(&variant, &chip), &provenance(root(), ""));
+        let text = &files[0].text;
         let (_, parameters) = text.split_once("_forward(").expect("an entry");
         let mut parameters = parameters.split(',');
         let workspace = parameters.position(|one| one.trim() == "GM_ADDR workspace");
