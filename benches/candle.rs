@@ -1,5 +1,5 @@
 //! Times the attention of the `candle` example beside `candle`'s own, in rounds that take turns, and prints medians
-//! and ratios. An argument sets the number of rounds. It is a program of `fa/examples/candle`.
+//! and ratios. An argument sets the number of rounds. It is a program of `fa/examples/frameworks/candle`.
 
 use std::io::Write;
 use std::time::Instant;

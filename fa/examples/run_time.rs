@@ -4,7 +4,7 @@
 
 use std::io::Write;
 
-use fa::{Arguments, Dtype, Kernel, Tensor};
+use fa::{Dtype, Kernel, Tensor};
 
 const VARIANT: &str =
     "attention capped { head_dim = 64; mask = causal; score = softcap(score, 30.0); }";
@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .map(|at| f64::from(at % 29) / 29.0)
         .collect();
     let q = Tensor::from_f64(Dtype::Fp16, &[1, 2, 300, 64], &values);
-    let results = kernel.run(&Arguments::new(q.view(), q.view(), q.view()))?;
+    let results = kernel.call(&q, &q, &q).run()?;
     writeln!(
         console,
         "`{}` on {} took {:?}",

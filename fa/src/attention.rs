@@ -8,7 +8,8 @@ use fa_dsl::span::SourceMap;
 use fa_dsl::variant::Variant;
 use fa_runtime::abi::CpuEntry;
 use fa_runtime::{
-    Arguments, Kernel, LinkedCode, Outputs, PackedLengths, Report, Results, Tensor, TensorViewMut,
+    Arguments, Kernel, LinkedCode, Outputs, PackedLengths, Report, Results, Tensor, TensorView,
+    TensorViewMut,
 };
 
 use crate::error::Result;
@@ -91,7 +92,7 @@ impl Attention {
     }
 
     /// The kernel. The first call parses the text, which takes well under a millisecond.
-    fn kernel(&self) -> &Kernel {
+    pub(crate) fn kernel(&self) -> &Kernel {
         self.kernel.get_or_init(|| {
             let code = LinkedCode {
                 symbol: self.spec.name,
@@ -111,10 +112,7 @@ impl Attention {
         k: &'a (impl AsView + ?Sized),
         v: &'a (impl AsView + ?Sized),
     ) -> Call<'a> {
-        Call {
-            attention: self,
-            arguments: Arguments::new(q.as_view(), k.as_view(), v.as_view()),
-        }
+        Call::new(self.kernel(), [q.as_view(), k.as_view(), v.as_view()])
     }
 
     /// Checks everything, computes over the current rayon pool, and writes the results.
@@ -123,18 +121,6 @@ impl Attention {
     /// A fault of the arguments, before any kernel code runs; in strict mode also one of the results.
     pub fn launch(&self, arguments: &Arguments<'_>, outputs: &mut Outputs<'_>) -> Result<Report> {
         Ok(self.kernel().launch(arguments, outputs)?)
-    }
-
-    /// The shapes of O and LSE.
-    #[cfg(feature = "candle")]
-    pub(crate) fn output_shapes(
-        &self,
-        arguments: &Arguments<'_>,
-    ) -> Result<(Vec<usize>, Vec<usize>)> {
-        let variant = self.variant();
-        let checked = arguments.check(variant)?;
-        let out = fa_runtime::output_shape(variant, arguments.q.shape());
-        Ok((out, fa_runtime::lse_shape(variant, checked.sizes)))
     }
 
     /// The same into new tensors.
@@ -150,11 +136,29 @@ impl Attention {
 #[derive(Clone, Debug)]
 #[must_use = "a call computes nothing before `run`, `run_into` or `forward`"]
 pub struct Call<'a> {
-    attention: &'static Attention,
+    kernel: &'a Kernel,
     arguments: Arguments<'a>,
 }
 
+/// The shapes of O and LSE.
+pub(crate) fn output_shapes(
+    variant: &Variant,
+    arguments: &Arguments<'_>,
+) -> Result<(Vec<usize>, Vec<usize>)> {
+    let checked = arguments.check(variant)?;
+    let out = fa_runtime::output_shape(variant, arguments.q.shape());
+    Ok((out, fa_runtime::lse_shape(variant, checked.sizes)))
+}
+
 impl<'a> Call<'a> {
+    /// Without captured inputs.
+    pub(crate) fn new(kernel: &'a Kernel, [q, k, v]: [TensorView<'a>; 3]) -> Call<'a> {
+        Call {
+            kernel,
+            arguments: Arguments::new(q, k, v),
+        }
+    }
+
     /// Hands over a captured tensor.
     pub fn tensor<T>(mut self, name: &str, view: View<'a, T>) -> Call<'a>
     where
@@ -190,10 +194,10 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// The variant, and what it is launched with.
+    /// The kernel, and what it is launched with.
     #[cfg(feature = "candle")]
-    pub(crate) fn into_parts(self) -> (&'static Attention, Arguments<'a>) {
-        (self.attention, self.arguments)
+    pub(crate) fn into_parts(self) -> (&'a Kernel, Arguments<'a>) {
+        (self.kernel, self.arguments)
     }
 
     /// Looks at every element: what is hardly ever meant, such as NaN, refuses the launch or its results.
@@ -215,7 +219,15 @@ impl<'a> Call<'a> {
     /// # Errors
     /// The arguments do not fit the variant or each other.
     pub fn run(self) -> Result<Results> {
-        self.attention.run(&self.arguments)
+        Ok(self.kernel.run(&self.arguments)?)
+    }
+
+    /// The shapes of O and LSE, for [`Call::run_into`].
+    ///
+    /// # Errors
+    /// The arguments do not fit the variant or each other.
+    pub fn output_shapes(&self) -> Result<(Vec<usize>, Vec<usize>)> {
+        output_shapes(self.kernel.variant(), &self.arguments)
     }
 
     /// The same into memory of the caller: O in the variant's layout and type, LSE as fp32 `[b, h, q_len]`.
@@ -224,7 +236,7 @@ impl<'a> Call<'a> {
     /// The arguments do not fit the variant or each other.
     pub fn run_into(self, out: TensorViewMut<'_>, lse: TensorViewMut<'_>) -> Result<Report> {
         let mut outputs = Outputs { out, lse };
-        self.attention.launch(&self.arguments, &mut outputs)
+        Ok(self.kernel.launch(&self.arguments, &mut outputs)?)
     }
 }
 

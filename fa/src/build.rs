@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use fa_codegen::Provenance;
 use fa_dsl::check::{self, Define};
 use fa_dsl::diagnostic::{self, Diagnostic, Severity};
-use fa_dsl::span::SourceMap;
+use fa_dsl::span::{FileId, SourceMap};
 use fa_dsl::variant::Variant;
 use fa_targets::{Target, TargetKind};
 use quote::quote;
@@ -134,9 +134,9 @@ impl Build {
         }
         if !errors.is_empty() {
             diagnostic::sort(&mut errors);
-            return Err(Error::Source(findings(&sources, errors)));
+            return Err(Error::Source(findings(&sources, file, errors)));
         }
-        warn(&sources, warnings, cargo)?;
+        warn(&sources, file, warnings, cargo)?;
         let source = Source {
             name: path
                 .file_name()
@@ -148,14 +148,14 @@ impl Build {
             for target in targets {
                 let (files, warnings) = source
                     .render(variant, target)
-                    .map_err(|found| Error::Source(findings(&sources, found)))?;
-                warn(&sources, warnings, cargo)?;
+                    .map_err(|found| Error::Source(findings(&sources, file, found)))?;
+                warn(&sources, file, warnings, cargo)?;
                 written.extend(write_all(out_dir, &files)?);
                 if target.kind == TargetKind::Cpu {
                     let kernel = out_dir.join(&files[0].0);
                     let module = source.module(variant, &kernel);
                     let module =
-                        module.map_err(|found| Error::Source(findings(&sources, found)))?;
+                        module.map_err(|found| Error::Source(findings(&sources, file, found)))?;
                     let name = format!("{}.rs", variant.name.value);
                     written.extend(write_all(out_dir, &[(name, module)])?);
                 }
@@ -227,11 +227,16 @@ impl Source<'_> {
 }
 
 /// Passes warnings on to cargo, which shows those of packages at hand.
-fn warn(sources: &SourceMap, found: Vec<Diagnostic>, cargo: &mut dyn Write) -> io::Result<()> {
+fn warn(
+    sources: &SourceMap,
+    file: FileId,
+    found: Vec<Diagnostic>,
+    cargo: &mut dyn Write,
+) -> io::Result<()> {
     let warnings = found
         .into_iter()
         .filter(|found| found.severity == Severity::Warning);
-    for warning in findings(sources, warnings.collect()) {
+    for warning in findings(sources, file, warnings.collect()) {
         writeln!(cargo, "cargo:warning={warning}")?;
     }
     Ok(())

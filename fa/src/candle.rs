@@ -5,9 +5,9 @@ use candle_core::{CpuStorage, CustomOp3, Layout, Shape, Storage, StorageRef, Ten
 use fa_dsl::ir::eval::Value;
 use fa_dsl::philox::Seed;
 use fa_dsl::variant::Dtype;
-use fa_runtime::{Arguments, Outputs, PackedLengths, TensorView, TensorViewMut};
+use fa_runtime::{Arguments, Kernel, Outputs, PackedLengths, TensorView, TensorViewMut};
 
-use crate::attention::{Attention, Call, Scalar};
+use crate::attention::{Attention, Call, Scalar, output_shapes};
 use crate::error::{Error, Result};
 use crate::view::{AsView, view_mut};
 
@@ -84,8 +84,8 @@ fn view_of<'s>(storage: &'s CpuStorage, layout: &Layout) -> Result<TensorView<'s
 /// # Errors
 /// The arguments do not fit the variant or each other.
 pub fn forward(call: Call<'_>) -> Result<Tensor> {
-    let (attention, arguments) = call.into_parts();
-    let (storage, shape) = run(attention, &arguments)?;
+    let (kernel, arguments) = call.into_parts();
+    let (storage, shape) = run(kernel, &arguments)?;
     let shape = Shape::from(shape);
     let device = &candle_core::Device::Cpu;
     Ok(match storage {
@@ -97,15 +97,15 @@ pub fn forward(call: Call<'_>) -> Result<Tensor> {
 }
 
 /// O in memory that `candle` owns, and its shape.
-fn run(attention: &Attention, arguments: &Arguments<'_>) -> Result<(CpuStorage, Vec<usize>)> {
-    let (shape, lse_shape) = attention.output_shapes(arguments)?;
+fn run(kernel: &Kernel, arguments: &Arguments<'_>) -> Result<(CpuStorage, Vec<usize>)> {
+    let (shape, lse_shape) = output_shapes(kernel.variant(), arguments)?;
     let count = shape.iter().product();
     let mut lse = fa_runtime::Tensor::zeros(Dtype::Fp32, &lse_shape);
     let mut launch = |out: TensorViewMut<'_>| {
         let lse = lse.view_mut();
-        attention.launch(arguments, &mut Outputs { out, lse })
+        kernel.launch(arguments, &mut Outputs { out, lse })
     };
-    let storage = match attention.variant().precision.output {
+    let storage = match kernel.variant().precision.output {
         Dtype::Fp32 => {
             let mut elements = vec![0.0_f32; count];
             launch(view_mut(&mut elements, &shape)?)?;
@@ -209,7 +209,7 @@ impl Op {
         arguments.params.clone_from(&self.params);
         arguments.training = self.training;
         arguments.packed.clone_from(&self.packed);
-        run(self.attention, &arguments)
+        run(self.attention.kernel(), &arguments)
     }
 }
 

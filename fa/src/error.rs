@@ -3,7 +3,7 @@
 use std::io;
 
 use fa_dsl::diagnostic::Diagnostic;
-use fa_dsl::span::SourceMap;
+use fa_dsl::span::{FileId, SourceMap};
 
 /// A result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -19,10 +19,12 @@ pub enum Error {
     #[error("{}", .0.iter().map(Finding::to_string).collect::<Vec<_>>().join("\n"))]
     Source(Vec<Finding>),
     /// The file holds several variants, or not the one that was asked for.
-    #[error("{wanted}; the file holds {}", names.join(", "))]
+    #[error("{}", choice(file, wanted.as_deref(), names))]
     Variant {
-        /// What is wrong with the choice.
-        wanted: String,
+        /// The file.
+        file: String,
+        /// What was asked for.
+        wanted: Option<String>,
         /// The variants that there are.
         names: Vec<String>,
     },
@@ -68,10 +70,25 @@ impl From<Error> for candle_core::Error {
     }
 }
 
+/// Why no variant of a file was taken, and how to take one.
+fn choice(file: &str, wanted: Option<&str>, names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    let (names, first) = (
+        quoted.join(", "),
+        names.first().map_or("NAME", String::as_str),
+    );
+    match wanted {
+        Some(wanted) => format!("{file}: there is no variant `{wanted}`; there are {names}"),
+        None => format!(
+            "{file}: the file holds {names}; choose one, as in `fa::Kernel::options().name(\"{first}\")`"
+        ),
+    }
+}
+
 /// A diagnostic and its place in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// `FILE:LINE:COLUMN`; empty for faults outside any text.
+    /// `FILE:LINE:COLUMN`, or the file alone for what has no place in it.
     pub place: String,
     /// The diagnostic.
     pub diagnostic: Diagnostic,
@@ -85,13 +102,12 @@ impl std::fmt::Display for Finding {
             help,
             ..
         } = &self.diagnostic;
-        let separator = if self.place.is_empty() { "" } else { ": " };
-        write!(f, "{}{separator}{code}: {message}; {help}", self.place)
+        write!(f, "{}: {code}: {message}; {help}", self.place)
     }
 }
 
-/// Diagnostics with their places.
-pub(crate) fn findings(sources: &SourceMap, found: Vec<Diagnostic>) -> Vec<Finding> {
+/// Diagnostics about a file with their places.
+pub(crate) fn findings(sources: &SourceMap, file: FileId, found: Vec<Diagnostic>) -> Vec<Finding> {
     found
         .into_iter()
         .map(|diagnostic| {
@@ -100,7 +116,7 @@ pub(crate) fn findings(sources: &SourceMap, found: Vec<Diagnostic>) -> Vec<Findi
                 format!("{}:{}:{}", sources.name(span.file), at.line, at.column)
             });
             Finding {
-                place: place.unwrap_or_default(),
+                place: place.unwrap_or_else(|| sources.name(file).to_owned()),
                 diagnostic,
             }
         })

@@ -10,7 +10,9 @@ use fa_dsl::variant::Variant;
 use fa_runtime::Runtime;
 use fa_targets::Target;
 
+use crate::attention::Call;
 use crate::error::{Error, Result, findings};
+use crate::view::AsView;
 
 /// A variant that was compiled while the program runs. It launches like [`fa_runtime::Kernel`], to which it
 /// dereferences.
@@ -53,6 +55,31 @@ impl Kernel {
     /// With choices of one's own.
     pub fn options() -> Options {
         Options::new()
+    }
+
+    /// A launch that can still be changed; captured tensors and parameters are handed over by name.
+    ///
+    /// ```
+    /// use fa::{Dtype, Kernel, Tensor, View};
+    ///
+    /// let text = "attention alibi {
+    ///     head_dim = 16; precision = fp32; tensor slopes: fp32[h]; param heat: float;
+    ///     score = score / heat - slopes[h] * float(q_pos - kv_pos);
+    /// }";
+    /// let kernel = Kernel::from_source("alibi.fa", text)?;
+    /// let q = Tensor::zeros(Dtype::Fp32, &[1, 2, 8, 16]);
+    /// let slopes = View::new(&[0.5_f32, 0.25], &[2])?;
+    /// let results = kernel.call(&q, &q, &q).tensor("slopes", slopes).param("heat", 0.7_f32).run()?;
+    /// assert_eq!(results.lse.shape(), [1, 2, 8]);
+    /// # Ok::<(), fa::Error>(())
+    /// ```
+    pub fn call<'a>(
+        &'a self,
+        q: &'a (impl AsView + ?Sized),
+        k: &'a (impl AsView + ?Sized),
+        v: &'a (impl AsView + ?Sized),
+    ) -> Call<'a> {
+        Call::new(&self.inner, [q.as_view(), k.as_view(), v.as_view()])
     }
 }
 
@@ -110,7 +137,7 @@ impl Options {
     /// As [`Kernel::load`].
     pub fn compile(&self, name: &str, text: &str) -> Result<Kernel> {
         let variants = check_text(name, text, &self.defines)?;
-        let variant = select(&variants, self.name.as_deref())?;
+        let variant = select(name, &variants, self.name.as_deref())?;
         let named = variant
             .targets
             .first()
@@ -129,22 +156,20 @@ fn check_text(name: &str, text: &str, defines: &[Define]) -> Result<Vec<Variant>
     if checked.has_errors() {
         let mut errors = checked.diagnostics;
         errors.retain(Diagnostic::is_error);
-        return Err(Error::Source(findings(&sources, errors)));
+        return Err(Error::Source(findings(&sources, file, errors)));
     }
     Ok(checked.variants)
 }
 
-fn select<'v>(variants: &'v [Variant], name: Option<&str>) -> Result<&'v Variant> {
+fn select<'v>(file: &str, variants: &'v [Variant], name: Option<&str>) -> Result<&'v Variant> {
     let chosen = match (name, variants) {
         (Some(name), _) => variants.iter().find(|variant| variant.name.value == name),
         (None, [only]) => Some(only),
         (None, _) => None,
     };
     chosen.ok_or_else(|| Error::Variant {
-        wanted: name.map_or_else(
-            || "choose one variant by `Options::name`".to_owned(),
-            |name| format!("there is no variant `{name}`"),
-        ),
+        file: file.to_owned(),
+        wanted: name.map(ToOwned::to_owned),
         names: variants
             .iter()
             .map(|variant| variant.name.value.clone())
@@ -158,4 +183,33 @@ pub(crate) fn target(name: &str) -> Result<Target> {
         name: name.to_owned(),
         known: Target::built_in_names().collect(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(options: &Options, text: &str) -> String {
+        let error = options.compile("two.fa", text).map(|_| ());
+        error.expect_err("it is refused").to_string()
+    }
+
+    #[test]
+    fn a_refusal_names_the_file_and_what_to_write() {
+        let two = "attention a { head_dim = 16; } attention b : a { mask = causal; }";
+        assert_eq!(
+            refusal(&Kernel::options(), two),
+            "two.fa: the file holds `a`, `b`; choose one, as in `fa::Kernel::options().name(\"a\")`"
+        );
+        assert_eq!(
+            refusal(&Kernel::options().name("c"), two),
+            "two.fa: there is no variant `c`; there are `a`, `b`"
+        );
+        let empty = refusal(&Kernel::options(), "");
+        assert!(empty.starts_with("two.fa: FA010: "), "{empty}");
+        let unknown = refusal(&Kernel::options().define("radius", 3), two);
+        assert!(unknown.starts_with("two.fa: FA024: "), "{unknown}");
+        let misspelt = refusal(&Kernel::options(), &two.replace("causal", "causl"));
+        assert!(misspelt.starts_with("two.fa:1:57: FA006: "), "{misspelt}");
+    }
 }

@@ -84,6 +84,34 @@ impl<'a, T: Element> View<'a, T> {
         View::from_checked(unsafe { TensorView::from_raw(T::DTYPE, data.cast(), shape, strides) })
     }
 
+    /// The elements as they lie in memory, where that is row-major order without gaps; else nothing.
+    ///
+    /// ```
+    /// let out = fa::Tensor::zeros(fa::Dtype::Fp32, &[1, 2, 3]);
+    /// let view = fa::View::<f32>::try_from(&out)?;
+    /// assert_eq!(view.as_slice(), Some(&[0.0; 6][..]));
+    /// # Ok::<(), fa::Error>(())
+    /// ```
+    pub fn as_slice(&self) -> Option<&'a [T]>
+    where
+        T: bytemuck::Pod,
+    {
+        let (shape, pointer) = (self.view.shape(), self.view.as_ptr().cast::<T>());
+        let strides = contiguous_strides(shape);
+        let steps = self.view.strides().iter().zip(&strides).zip(shape);
+        let dense = steps
+            .into_iter()
+            .all(|((stride, wanted), size)| stride == wanted || *size == 1);
+        if self.view.is_empty() {
+            return Some(&[]);
+        }
+        if !dense || pointer.is_null() || !pointer.is_aligned() {
+            return None;
+        }
+        // SAFETY: the view's elements are `T`s that stay readable for `'a`; strides say that they are side by side.
+        Some(unsafe { std::slice::from_raw_parts(pointer, self.view.len()) })
+    }
+
     /// The same without the type.
     pub fn into_untyped(self) -> TensorView<'a> {
         self.view
@@ -176,8 +204,26 @@ mod tests {
         assert_eq!(view.as_view().to_f64(), [1.0, 2.0, 3.0, 4.0]);
         assert!(View::new(&elements, &[5]).is_err());
         assert!(View::<i32>::try_from(view.into_untyped()).is_err());
+        let column = View::strided(&elements[1..], &[1, 2, 1], &[7, 1, 9]).expect("within bounds");
+        assert_eq!(column.as_slice(), Some(&elements[1..3]));
         let repeated = View::strided(&elements, &[3, 2], &[0, 1]).expect("within bounds");
+        assert!(repeated.as_slice().is_none());
         assert_eq!(repeated.as_view().to_f64(), [1.0, 2.0, 1.0, 2.0, 1.0, 2.0]);
+    }
+
+    #[test]
+    fn a_view_that_cannot_be_says_why() {
+        let elements = [1.0_f32, 2.0, 3.0];
+        let why = |shape: &[usize], strides: &[i64]| {
+            let view = View::strided(&elements, shape, strides);
+            view.expect_err("it cannot be").to_string()
+        };
+        let short = "no fp32 view of shape [2, 2] and strides [2, 1]: it reaches over 16 bytes, there are 12";
+        assert_eq!(why(&[2, 2], &[2, 1]), short);
+        let backwards = "the stride of dimension 1 is negative; copy what runs backwards";
+        assert!(why(&[1, 2], &[-1, -1]).ends_with(backwards));
+        assert!(why(&[2, 2], &[1]).ends_with("there are 2 dimensions and 1 strides"));
+        assert!(why(&[2, 2], &[i64::MAX, 1]).ends_with("beyond all memory, there are 12 bytes"));
     }
 
     #[test]

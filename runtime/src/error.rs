@@ -8,6 +8,8 @@ use fa_dsl::diagnostic::Diagnostic;
 use fa_dsl::reference::ProblemError;
 use fa_dsl::variant::Dtype;
 
+use crate::view::span_elems;
+
 /// A result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -26,8 +28,9 @@ pub enum Error {
     Results(Vec<Diagnostic>),
     /// A view that does not fit its storage.
     #[error(
-        "a {dtype} view of shape {shape:?} and strides {strides:?} does not fit {bytes} bytes",
-        dtype = dtype.name()
+        "no {} view of shape {shape:?} and strides {strides:?}: {}",
+        dtype.name(),
+        view_fault(*dtype, shape, strides, *bytes)
     )]
     View {
         /// Element type.
@@ -126,4 +129,25 @@ fn list(diagnostics: &[Diagnostic]) -> String {
         .map(|found| format!("{}: {} (help: {})", found.code, found.message, found.help))
         .collect();
     lines.join("; ")
+}
+
+/// What is wrong with shape and strides beside so many bytes.
+fn view_fault(dtype: Dtype, shape: &[usize], strides: &[i64], bytes: usize) -> String {
+    if shape.len() != strides.len() {
+        let (axes, given) = (shape.len(), strides.len());
+        return format!("there are {axes} dimensions and {given} strides");
+    }
+    let mut steps = strides.iter().zip(shape);
+    if let Some(axis) = steps.position(|(stride, size)| *stride < 0 && *size > 1) {
+        return format!("the stride of dimension {axis} is negative; copy what runs backwards");
+    }
+    let elem_bytes = dtype.bytes() as usize;
+    let needed = span_elems(shape, strides).and_then(|elems| elems.checked_mul(elem_bytes));
+    match needed {
+        Some(needed) if needed <= bytes => {
+            format!("its first element is not at a multiple of {elem_bytes} bytes")
+        }
+        Some(needed) => format!("it reaches over {needed} bytes, there are {bytes}"),
+        None => format!("it reaches beyond all memory, there are {bytes} bytes"),
+    }
 }

@@ -11,8 +11,8 @@ pub(crate) fn tokens(text: &str) -> TokenStream {
     let body = rooted(private(body));
     quote! {
         #head
-        // With this the kernel does not depend on the preludes of the crate around it.
-        #[allow(unused_imports)]
+        // With this the kernel does not depend on the preludes of the crate around it. No `allow`: it could be
+        // forbidden there.
         use ::std::prelude::rust_2024::*;
         #body
     }
@@ -102,7 +102,6 @@ mod tests {
         let text = "//! Head.\nuse std::ffi::c_void;\n#[unsafe(no_mangle)]\npub fn f() { std::mem::drop(assert!(a::std::b)); }";
         let expected = quote! {
             #![doc = " Head."]
-            #[allow(unused_imports)]
             use ::std::prelude::rust_2024::*;
             use ::std::ffi::c_void;
             pub fn f() { ::std::mem::drop(::std::assert!(a::std::b)); }

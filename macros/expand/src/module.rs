@@ -136,10 +136,10 @@ pub(crate) fn module(frame: &Frame<'_>, built: &Built) -> TokenStream {
         pub mod #name {
             /// The variant as it is written.
             pub const SOURCE: &str = #source;
-            #ascend
-            #budgets
             #structure
             #launch
+            #budgets
+            #ascend
             #kernel
         }
     }
@@ -295,6 +295,7 @@ impl Inputs {
             });
         Some(quote! {
             /// What the variant takes beside Q, K and V.
+            #[derive(::core::clone::Clone, ::core::fmt::Debug)]
             pub struct Inputs #lifetime {
                 #(#fields),*
             }

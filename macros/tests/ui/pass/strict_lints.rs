@@ -14,7 +14,8 @@
     missing_copy_implementations,
     single_use_lifetimes
 )]
-#![forbid(unsafe_code)]
+#![deny(clippy::all, clippy::pedantic)]
+#![forbid(unsafe_code, unused_imports)]
 
 /// Variants.
 pub mod variants {
