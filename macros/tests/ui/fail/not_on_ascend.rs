@@ -3,8 +3,8 @@
 fa::attention! {
     attention local {
         head_dim = 64;
-        tensor near: bool[9];
-        mask = near[clamp(q_idx - kv_idx + 4, 0, 8)];
+        tensor blocks: bool[8, 8];
+        mask = blocks[clamp(q_idx / 64, 0, 7), clamp(kv_idx / 64, 0, 7)];
     }
 }
 
