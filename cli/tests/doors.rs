@@ -58,9 +58,31 @@ fn every_door_gives_the_same_bits() {
     let q = tensor(&[2, 2, 131, 32], 1);
     let k = tensor(&[2, 1, 257, 32], 2);
     let v = tensor(&[2, 1, 257, 32], 3);
-    let script = through!(local, &q, &k, &v);
-    assert_eq!(script, through!(by_path::local, &q, &k, &v));
-    assert_eq!(script, through!(by_tokens::local, &q, &k, &v));
+    through_all(&q, &k, &v);
+}
+
+#[test]
+fn every_door_scales_by_the_declared_width() {
+    // Two keys: products of 8 and 0, distances of 1 and 0.
+    let q = Tensor::from_f64(Dtype::Fp16, &[1, 2, 1, 32], &[0.5; 64]);
+    let keys = [[0.5; 32], [0.0; 32]].concat();
+    let k = Tensor::from_f64(Dtype::Fp16, &[1, 1, 2, 32], &keys);
+    let (_, lse) = through_all(&q, &k, &k);
+    for (found, slope) in lse.chunks_exact(4).zip(SLOPES) {
+        let found = f32::from_ne_bytes(found.try_into().expect("four bytes"));
+        let near = (8.0 / 32_f64.sqrt() / 0.7 - f64::from(slope)).exp();
+        assert!(
+            (f64::from(found) - (near + 1.0).ln()).abs() < 1e-5,
+            "{found}"
+        );
+    }
+}
+
+/// O and LSE, which all doors agree about.
+fn through_all(q: &Tensor, k: &Tensor, v: &Tensor) -> (Vec<u8>, Vec<u8>) {
+    let script = through!(local, q, k, v);
+    assert_eq!(script, through!(by_path::local, q, k, v));
+    assert_eq!(script, through!(by_tokens::local, q, k, v));
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../fa/examples/build_script/variants/local.fa"
@@ -74,7 +96,8 @@ fn every_door_gives_the_same_bits() {
     let results = kernel.run(&arguments).expect("a legal launch");
     assert_eq!(script.0, results.out.bytes());
     assert_eq!(script.1, results.lse.bytes());
-    assert_eq!(script, through_the_command(path, [&q, &k, &v]));
+    assert_eq!(script, through_the_command(path, [q, k, v]));
+    script
 }
 
 /// O and LSE of `fa-gen run`.

@@ -85,13 +85,29 @@ fn dense(dice: &mut Dice, declared: &mut Declarations) -> String {
 }
 
 fn rows_and_keys(dice: &mut Dice, declared: &mut Declarations) -> String {
-    match dice.below(4) {
+    match dice.below(8) {
         0 => format!("{}[kv_idx]", declared.tensor("key_on", "bool[kv_len]")),
         1 => format!(
             "{}[b, kv_idx]",
             declared.tensor("keys_on", "bool[b, kv_len]")
         ),
         2 => format!("{}[q_idx]", declared.tensor("row_on", "bool[q_len]")),
+        3 => format!(
+            "{}[kv_idx, h]",
+            declared.tensor("head_keys_on", "bool[kv_len, h]")
+        ),
+        4 => format!(
+            "{}[kv_idx, q_idx]",
+            declared.tensor("turned", "bool[kv_len, q_len]")
+        ),
+        5 => format!(
+            "{}[clamp(q_idx / 32, 0, 7) * 8 + clamp(kv_idx / 32, 0, 7)]",
+            declared.tensor("blocks", "bool[64]")
+        ),
+        6 => format!(
+            "{}[h, q_idx + kv_idx]",
+            declared.tensor("sums_on", "bool[h, q_len + kv_len]")
+        ),
         _ => format!(
             "{}[q_idx] >= kv_idx",
             declared.tensor("last_key", "int32[q_len]")
