@@ -1730,18 +1730,28 @@ fn run_tasks<L: Level>(problem: &Problem, tasks: Range<i64>, scratch: &mut Scrat
     }
 }
 
-/// [`run_tasks`] compiled for x86-64 with AVX-512.
+/// What runs on x86-64 with AVX-512. A module, so that it is compiled beside the other levels.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-fn run_avx512(problem: &Problem, tasks: Range<i64>, scratch: &mut Scratch) {
-    run_tasks::<Avx512>(problem, tasks, scratch);
+mod avx512 {
+    use super::*;
+
+    /// [`run_tasks`] with the instructions of this level.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    pub(super) fn run(problem: &Problem, tasks: Range<i64>, scratch: &mut Scratch) {
+        run_tasks::<Avx512>(problem, tasks, scratch);
+    }
 }
 
-/// [`run_tasks`] compiled for x86-64 with AVX2, FMA and F16C.
+/// What runs on x86-64 with AVX2, FMA and F16C. A module, so that it is compiled beside the other levels.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,f16c")]
-fn run_avx2(problem: &Problem, tasks: Range<i64>, scratch: &mut Scratch) {
-    run_tasks::<Avx2>(problem, tasks, scratch);
+mod avx2 {
+    use super::*;
+
+    /// [`run_tasks`] with the instructions of this level.
+    #[target_feature(enable = "avx2,fma,f16c")]
+    pub(super) fn run(problem: &Problem, tasks: Range<i64>, scratch: &mut Scratch) {
+        run_tasks::<Avx2>(problem, tasks, scratch);
+    }
 }
 
 /// Runs tasks with the best level of this processor.
@@ -1753,7 +1763,7 @@ fn dispatch(problem: &Problem, tasks: Range<i64>, scratch: &mut Scratch) {
         && is_x86_feature_detected!("avx512vl")
     {
         // SAFETY: the features were just detected.
-        return unsafe { run_avx512(problem, tasks, scratch) };
+        return unsafe { avx512::run(problem, tasks, scratch) };
     }
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2")
@@ -1761,7 +1771,7 @@ fn dispatch(problem: &Problem, tasks: Range<i64>, scratch: &mut Scratch) {
         && is_x86_feature_detected!("f16c")
     {
         // SAFETY: the features were just detected.
-        return unsafe { run_avx2(problem, tasks, scratch) };
+        return unsafe { avx2::run(problem, tasks, scratch) };
     }
     run_tasks::<Portable>(problem, tasks, scratch);
 }

@@ -292,7 +292,7 @@ const AVX2: [&str; 3] = ["avx2", "fma", "f16c"];
 fn levels(plan: &Plan) -> Vec<LevelView> {
     let blocking = plan.blocking;
     let (panel, columns) = (blocking.panel / LANES, blocking.v_cols / LANES);
-    let mut avx512 = detected("Avx512", "x86-64 with AVX-512", &AVX512, "run_avx512");
+    let mut avx512 = detected("Avx512", "x86-64 with AVX-512", &AVX512, "avx512");
     let groups = columns.div_ceil(MOST_VECTORS);
     let (wide, narrow) = (columns.div_ceil(groups), columns / groups);
     let wide_end = wide * (columns - narrow * groups);
@@ -311,7 +311,7 @@ fn levels(plan: &Plan) -> Vec<LevelView> {
         avx512.value_lines = value_lines("Avx512", 0, columns, wide);
     }
     let phrase = "x86-64 with AVX2, FMA and F16C";
-    let mut avx2 = detected("Avx2", phrase, &AVX2, "run_avx2");
+    let mut avx2 = detected("Avx2", phrase, &AVX2, "avx2");
     avx2.avx2 = true;
     avx2.vector = "[__m256; 2]";
     avx2.widen_rows = widen_rows(plan.variant.precision.qkv, "_mm256", "si256", HALF_256);
@@ -321,7 +321,7 @@ fn levels(plan: &Plan) -> Vec<LevelView> {
         avx2,
         LevelView {
             role: "Any processor; on AArch64 the compiler uses NEON.".to_owned(),
-            ..level("Portable", "any processor", "run_tasks")
+            ..level("Portable", "any processor", "portable")
         },
     ]
 }
@@ -358,7 +358,7 @@ fn value_lines(level: &str, first: u32, last: u32, width: u32) -> Vec<String> {
     ]
 }
 
-fn detected(name: &str, phrase: &str, features: &[&str], function: &str) -> LevelView {
+fn detected(name: &str, phrase: &str, features: &[&str], module: &str) -> LevelView {
     LevelView {
         detected: true,
         features: features.join(","),
@@ -368,12 +368,12 @@ fn detected(name: &str, phrase: &str, features: &[&str], function: &str) -> Leve
             .map(|name| (*name).to_owned())
             .collect(),
         fused: true,
-        ..level(name, phrase, function)
+        ..level(name, phrase, module)
     }
 }
 
 /// A level whose micro-kernels take one vector of columns at once.
-fn level(name: &str, phrase: &str, function: &str) -> LevelView {
+fn level(name: &str, phrase: &str, module: &str) -> LevelView {
     LevelView {
         name: name.to_owned(),
         role: format!("{phrase}."),
@@ -382,7 +382,7 @@ fn level(name: &str, phrase: &str, function: &str) -> LevelView {
         features: String::new(),
         first_feature: String::new(),
         other_features: Vec::new(),
-        function: function.to_owned(),
+        module: module.to_owned(),
         fused: false,
         half: HALF_256,
         widen_rows: Vec::new(),

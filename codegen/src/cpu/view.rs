@@ -258,8 +258,8 @@ pub(super) struct LevelView {
     pub(super) first_feature: String,
     /// Further ones.
     pub(super) other_features: Vec<String>,
-    /// The wrapper compiled with the features.
-    pub(super) function: String,
+    /// The module whose `run` is compiled with the features.
+    pub(super) module: String,
     /// Whether sums are.fused always.
     pub(super) fused: bool,
     /// Intrinsics that convert halves; those of `Portable` are not printed.
