@@ -456,6 +456,19 @@ fn mutants(bench: &Bench, observed: &Observed) -> Vec<(String, Fault, Option<&'s
     all
 }
 
+/// Sites that order nothing in the launches tried: kernel, function of the set or whose last barrier it is, function of
+/// the wait, what stands between brackets.
+const REDUNDANT: [(&str, &str, &str, &str); 2] = [
+    // A chunk whose mask is left out would need these; here every chunk of the launches has one, which is copied.
+    (
+        "dense_or_near",
+        "ReleaseSlot",
+        "ReleaseSlot",
+        "kSlotUsed + slot_",
+    ),
+    ("dense_or_near", "ApplyScore", "", "PIPE_V"),
+];
+
 /// Buffers of one pipe: a slot less there is no race but a wrong number, which verification sees.
 const ONE_PIPE: &[&str] = &["kRescale", "kFinalSum"];
 
@@ -590,16 +603,27 @@ fn try_mutants(
     }
     let unknown = redundant
         .into_iter()
-        .filter(|(name, fault)| !known(name, fault));
+        .filter(|(name, fault)| !known(bench, name, fault));
     tally.unknown = unknown
         .map(|(name, _)| format!("{}: {name}", bench.name))
         .collect();
     tally
 }
 
-fn known(name: &str, fault: &Fault) -> bool {
-    matches!(fault, Fault::SharedSlot { .. })
-        && ONE_PIPE.iter().any(|buffer| name.ends_with(buffer))
+fn known(bench: &Bench, name: &str, fault: &Fault) -> bool {
+    let (site, wait, brackets) = match fault {
+        Fault::LostFlag {
+            set,
+            wait: Some(wait),
+        } => (*set, bench.function(*wait), ['(', ')']),
+        Fault::LostBarrier { line } if bench.is_last("AscendC::PipeBarrier<", *line) => {
+            (*line, "", ['<', '>'])
+        }
+        Fault::SharedSlot { .. } => return ONE_PIPE.iter().any(|buffer| name.ends_with(buffer)),
+        _ => return false,
+    };
+    let what = bench.line(site).split(brackets).nth(1).unwrap_or("");
+    REDUNDANT.contains(&(bench.name.as_str(), bench.function(site), wait, what))
 }
 
 /// Prints which of the redundant sites can go at once: two of them may stand in for each other.

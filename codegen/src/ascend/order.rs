@@ -168,6 +168,40 @@ pub(super) struct LastBarriers {
     pub(super) mask: bool,
 }
 
+/// Whether a copy overwrites what an instruction may still read: one of its own program, or of the end of an earlier one.
+pub(super) fn copies_meet_reads(lowered: &Lowered) -> bool {
+    let programs = [
+        (Space::Uniform, &lowered.uniform),
+        (Space::Row, &lowered.row),
+        (Space::Column, &lowered.column),
+        (Space::Tile, &lowered.score),
+        (Space::Tile, &lowered.mask),
+    ];
+    let mut pending: Vec<Access> = Vec::new();
+    for (space, program) in programs {
+        for (instr, waits) in program.instrs.iter().zip(barriers(program)) {
+            let access = access(space, instr);
+            if is_copy(instr) && pending.iter().any(|earlier| conflict(&access, earlier)) {
+                return true;
+            }
+            if waits || is_copy(instr) {
+                pending.clear();
+            }
+            if !is_copy(instr) {
+                pending.push(access);
+            }
+        }
+    }
+    false
+}
+
+/// Whether the first that happens to scores is that a copy of captured elements is waited for.
+pub(super) fn scores_wait_for_copies(lowered: &Lowered) -> bool {
+    let program = &lowered.score.instrs;
+    let is_window = |instr: &Instr| matches!(instr.op, Op::GatherWindow(_));
+    program.first().is_some_and(is_copy) || program.iter().any(is_window)
+}
+
 /// All programs that leave anything unfinished, for kernels that run them in another order or leave some out.
 pub(super) fn barriers_everywhere(lowered: &Lowered) -> LastBarriers {
     let leaves = |space, program| !Step::new(space, program).tail.is_empty();

@@ -13,7 +13,7 @@ use super::lower::names::pascal_case;
 use super::lower::program::{Op, Program, Space};
 use super::lower::scalar::{Kept, ScalarPrinter, float_literal};
 use super::order::LastBarriers;
-use super::{Plan, kib, memory};
+use super::{Plan, kib, memory, order};
 use crate::budget::{Buffer, MemoryUse};
 use crate::{GENERATOR_VERSION, Provenance};
 
@@ -184,8 +184,14 @@ pub(super) struct Kernel {
     pub(super) has_column_loads: bool,
     pub(super) has_pair_loads: bool,
     pub(super) has_run_loads: bool,
-    /// Whether runs are copied into buffers that the same program may just have read.
-    pub(super) has_shared_runs: bool,
+    /// Whether a run is copied into a buffer that may still be read.
+    pub(super) runs_meet_reads: bool,
+    /// Whether a run is read by the next instruction.
+    pub(super) runs_are_read_at_once: bool,
+    /// Whether a copy behind the scores is waited for before anything happens to them.
+    pub(super) scores_wait_for_copies: bool,
+    /// Whether a task's output is divided in several steps, which share the buffer of the factors.
+    pub(super) divides_in_steps: bool,
     pub(super) has_cast_blocks: bool,
     pub(super) has_int_sub: bool,
     pub(super) has_tile_gather: bool,
@@ -446,7 +452,17 @@ impl Kernel {
             has_block_copies: loads_with("LoadRows") || spreads,
             has_column_loads: loads_with("LoadColumns"),
             has_pair_loads: loads_with("LoadPairs"),
-            has_shared_runs: loads_with("LoadColumns") || loads_with("LoadPairs"),
+            runs_meet_reads: order::copies_meet_reads(lowered),
+            // The index into a window is computed before it is read.
+            runs_are_read_at_once: loads_with("LoadColumns")
+                || loads_with("LoadPairs")
+                || lowered.tables.iter().any(|table| !table.spread)
+                || lowered
+                    .windows
+                    .iter()
+                    .any(|window| !window.spread && window.dtype != Dtype::Fp32),
+            scores_wait_for_copies: order::scores_wait_for_copies(lowered),
+            divides_in_steps: sizes.core_rows > sizes.output_step,
             has_run_loads: loads_with("LoadColumns")
                 || loads_with("LoadPairs")
                 || lowered.windows.iter().any(|window| !window.spread)

@@ -1670,7 +1670,6 @@ private:
     template <typename T>
     __aicore__ inline void CopyRepeated(const LocalTensor<T>& dst, T value, uint32_t count)
     {
-        AscendC::PipeBarrier<PIPE_V>(); // the old contents have been read
         if constexpr (sizeof(T) == 1) {
             // Two bytes at a time: the unit fills words of 16 bits or more.
             const uint16_t pair = static_cast<uint16_t>(static_cast<uint8_t>(value) * 257);

@@ -1291,7 +1291,7 @@ private:
     }
 
     // The limbs in order are the draws of a counter's keys. Each becomes 0 where it is below the threshold, else 1, is
-    // spread over the data block of its counter, and multiplies the one lane of the block that is its key.
+    // spread over the data block of its counter, and multiplies the one lane of the block that is its key. A barrier is left to the caller.
     __aicore__ inline void Clear(const LocalTensor<float>& probabilities, const LocalTensor<float>& spread) const
     {
         for (uint32_t draw = 0; draw < kDrawsPerCounter; ++draw) {
@@ -1310,7 +1310,6 @@ private:
             uint64_t lanes[2] = {kFirstOfBlocks << draw, 0};
             AscendC::Mul(probabilities, probabilities, spread, lanes, rows_ * kChunk / kLanes,
                 {1, 1, 1, kLaneBlocks, kLaneBlocks, kLaneBlocks});
-            AscendC::PipeBarrier<PIPE_V>();
         }
     }
 
@@ -1595,7 +1594,6 @@ private:
         } else {
             AscendC::Duplicate(dst, value, count);
         }
-        AscendC::PipeBarrier<PIPE_V>();
     }
 
     // Elements that lie apart, each filling a data block of its own.
@@ -1763,8 +1761,6 @@ private:
             at.Slot() * (kScoreSlot / sizeof(float)) + (share.first + row) * kBlockKv + firstCol;
         AscendC::WaitFlag<HardEvent::MTE3_MTE2>(kSlotFree + slot_);
         AscendC::DataCopy(chunk.scores, launch_.scores[from], params);
-        AscendC::SetFlag<HardEvent::MTE2_V>(kSlotLoaded + slot_);
-        AscendC::WaitFlag<HardEvent::MTE2_V>(kSlotLoaded + slot_);
         return chunk;
     }
 
@@ -2045,7 +2041,6 @@ private:
             const uint32_t lanes = Min(kLanes, kValueDimPad - col);
             AscendC::Div(output[col], output[col], Factors(), lanes, rows, kOutputByRow);
         }
-        AscendC::PipeBarrier<PIPE_V>();
     }
 
     __aicore__ inline void StoreOutput(const Task& task, const Share& share)
