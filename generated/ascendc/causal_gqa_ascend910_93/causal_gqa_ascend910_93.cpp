@@ -1101,6 +1101,13 @@ private:
         return {first, Min(each, rows - first)};
     }
 
+    // Rows of a step where as few steps as `most` allows are about equal, in whole data blocks of statistics.
+    __aicore__ static inline uint32_t EqualSteps(uint32_t rows, uint32_t most)
+    {
+        const uint32_t steps = Max<uint32_t>(CeilDiv(rows, most), 1);
+        return RoundUp(CeilDiv(rows, steps), kBlockLanes);
+    }
+
     // Scores to probabilities, in place, and on to the workspace. Consumer of kScoresReady, producer of
     // kProbabilitiesReady: a core without rows takes part in both.
     //
@@ -1145,8 +1152,9 @@ private:
         if (at.IsFirst()) {
             AscendC::WaitFlag<HardEvent::MTE3_V>(kOutputStored);
         }
-        for (uint32_t row = 0; row < share.rows; row += kOutputStep) {
-            const uint32_t rows = Min(kOutputStep, share.rows - row);
+        const uint32_t step = EqualSteps(share.rows, kOutputStep);
+        for (uint32_t row = 0; row < share.rows; row += step) {
+            const uint32_t rows = Min(step, share.rows - row);
             LoadPartial(at, share.first + row, rows);
             AddPartial(at, row, rows);
             ReleaseSlot();
@@ -1193,8 +1201,9 @@ private:
     // factor for what was summed under the old ones.
     __aicore__ inline void RaiseReferences(const TileCursor& at, const Share& share)
     {
-        for (uint32_t row = 0; row < share.rows; row += kRowStep) {
-            const uint32_t rows = Min(kRowStep, share.rows - row);
+        const uint32_t step = EqualSteps(share.rows, kRowStep);
+        for (uint32_t row = 0; row < share.rows; row += step) {
+            const uint32_t rows = Min(step, share.rows - row);
             for (uint32_t firstCol = 0; firstCol < at.Keys(); firstCol += kChunk) {
                 const Chunk chunk = LoadScores(at, share, row, rows, firstCol);
                 TransformScores(at, share, chunk);
@@ -1220,8 +1229,9 @@ private:
     // P = exp(S - reference), rounded and stored; the sums of the tile's rows are of what was not rounded.
     __aicore__ inline void Exponentiate(const TileCursor& at, const Share& share)
     {
-        for (uint32_t row = 0; row < share.rows; row += kRowStep) {
-            const uint32_t rows = Min(kRowStep, share.rows - row);
+        const uint32_t step = EqualSteps(share.rows, kRowStep);
+        for (uint32_t row = 0; row < share.rows; row += step) {
+            const uint32_t rows = Min(step, share.rows - row);
             for (uint32_t firstCol = 0; firstCol < at.Keys(); firstCol += kChunk) {
                 const Chunk chunk = LoadScores(at, share, row, rows, firstCol);
                 TransformScores(at, share, chunk);
