@@ -48,6 +48,8 @@ pub(crate) enum Command {
     Verify(VerifyArgs),
     /// Time a variant's kernels beside unfused ones of the same variant
     Bench(BenchArgs),
+    /// Try tiles of a variant that leaves its tile open, and remember the best for launches of about a size
+    Tune(TuneArgs),
     /// List the known chips and their memories
     Targets(TargetsArgs),
 }
@@ -115,6 +117,10 @@ pub(crate) struct GenerateArgs {
     /// What to write; everything the targets give by default
     #[arg(long, value_enum, value_delimiter = ',', value_name = "KIND")]
     pub(crate) emit: Vec<Emit>,
+
+    /// Take the tiles that `tune` remembers for launches of about these sizes: BxHxN, H/Hkv and Nq:Nkv where they differ
+    #[arg(long, value_name = "SHAPE")]
+    pub(crate) shape: Option<BenchShape>,
 
     #[command(flatten)]
     pub(crate) source: SourceArgs,
@@ -430,6 +436,44 @@ pub(crate) struct BenchArgs {
     /// Time the kernel of the variant alone
     #[arg(long)]
     pub(crate) no_unfused: bool,
+
+    /// What kernels are compiled for
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) effort: EffortArg,
+
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+}
+
+/// `fa-gen tune`.
+#[derive(Debug, Args)]
+pub(crate) struct TuneArgs {
+    /// The file
+    pub(crate) file: PathBuf,
+
+    /// The variant, where the file holds several
+    #[arg(long, value_name = "VARIANT")]
+    pub(crate) name: Option<String>,
+
+    /// A known chip, `cpu`, or the path of a target file; repeatable
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) target: Vec<String>,
+
+    /// Who computes; decided by the target where absent
+    #[arg(long, value_enum)]
+    pub(crate) backend: Option<BackendArg>,
+
+    /// Sizes as BxHxN or BxHxNxD, H/Hkv and Nq:Nkv where they differ; repeatable
+    #[arg(long, required = true, value_name = "SHAPE")]
+    pub(crate) shape: Vec<BenchShape>,
+
+    /// Tiles that are tried, beside the best one's with other numbers of stages
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    pub(crate) keep: usize,
+
+    /// Also write the file with a variant for every shape, its tile written, to commit
+    #[arg(long, value_name = "FILE")]
+    pub(crate) offline: Option<PathBuf>,
 
     /// What kernels are compiled for
     #[arg(long, value_enum, default_value_t)]

@@ -70,6 +70,7 @@ fn run(cli: &Cli, session: &mut Session) -> anyhow::Result<Outcome> {
         Some(Command::Run(args)) => commands::run::run(args, session),
         Some(Command::Verify(args)) => commands::verify::run(args, session),
         Some(Command::Bench(args)) => bench::run(args, session),
+        Some(Command::Tune(args)) => bench::tune::run(args, session),
         Some(Command::Targets(args)) => commands::targets::run(args, session),
         None => commands::generate::run(&cli.generate, session),
     }

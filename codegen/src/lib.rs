@@ -6,6 +6,7 @@
 pub mod ascend;
 pub mod budget;
 pub mod cpu;
+mod tiles;
 
 use fa_dsl::check::nearest;
 use fa_dsl::codes;
@@ -15,12 +16,13 @@ use fa_dsl::variant::Variant;
 use fa_targets::{Target, TargetKind};
 
 use budget::Budget;
+pub use tiles::{Work, candidates, other_stages};
 
 /// Version of the generator, as printed in emitted files.
 pub const GENERATOR_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Tile sizes of a plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Tile {
     /// Query rows.
     pub block_q: u32,
@@ -111,6 +113,13 @@ pub fn render(plan: &Plan, provenance: &Provenance) -> Vec<GeneratedFile> {
     match plan {
         Plan::Ascend(plan) => ascend::render(plan, provenance),
         Plan::Cpu(plan) => cpu::render(plan, provenance),
+    }
+}
+
+impl Tile {
+    /// Query rows, key rows, tiles in flight.
+    pub fn sizes(self) -> [u32; 3] {
+        [self.block_q, self.block_kv, self.stages]
     }
 }
 

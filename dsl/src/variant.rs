@@ -474,6 +474,39 @@ impl Variant {
             .map_or(&self.schedule, |named| &named.schedule)
     }
 
+    /// The variant with this tile on one target, for those who try tiles: query rows, key rows, tiles in flight. Messages
+    /// about it point at the variant's name.
+    #[must_use]
+    pub fn with_tile(&self, target: &str, [block_q, block_kv, stages]: [u32; 3]) -> Variant {
+        let span = self.name.span;
+        let written = |value| Some(Spanned { value, span });
+        let schedule = Schedule {
+            tile: TileSpec {
+                block_q: written(block_q),
+                block_kv: written(block_kv),
+                stages: written(stages),
+                span: Some(span),
+            },
+            ..self.schedule_for(target).clone()
+        };
+        let mut variant = self.clone();
+        variant.targets.retain(|named| named.target.value != target);
+        variant.targets.push(TargetSchedule {
+            target: Spanned {
+                value: target.to_owned(),
+                span,
+            },
+            schedule,
+        });
+        variant
+    }
+
+    /// Whether nothing of the tile is written for a target.
+    pub fn leaves_tile_open(&self, target: &str) -> bool {
+        let tile = self.schedule_for(target).tile;
+        tile.block_q.is_none() && tile.block_kv.is_none() && tile.stages.is_none()
+    }
+
     /// The parameter.
     pub fn param(&self, id: ParamId) -> &Param {
         &self.params[id.0 as usize]

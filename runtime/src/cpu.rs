@@ -77,6 +77,11 @@ fn crate_of(kernels: &[GeneratedFile]) -> Vec<GeneratedFile> {
 }
 
 /// Where `rustc` is and what it says of itself; asked once per process.
+/// What compiles kernels, in all the detail it reports.
+pub(crate) fn toolchain() -> Result<String> {
+    Ok(compiler()?.1.clone())
+}
+
 fn compiler() -> Result<&'static (PathBuf, String)> {
     static COMPILER: OnceLock<(PathBuf, String)> = OnceLock::new();
     if let Some(found) = COMPILER.get() {

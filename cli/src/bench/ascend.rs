@@ -118,7 +118,7 @@ pub(super) fn shape(
 impl Job<'_> {
     fn fused(&self, runtime: &Runtime) -> Result<Timed, NotTimed> {
         let start = Instant::now();
-        let kernel = runtime.compile(self.variant, self.target)?;
+        let kernel = runtime.compile_for(self.variant, self.target, self.sizes)?;
         emulated(kernel.is_emulated())?;
         let extra = match kernel.plan() {
             Some(Plan::Ascend(plan)) => {

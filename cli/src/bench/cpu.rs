@@ -211,7 +211,8 @@ impl CpuBench {
         results: &'a mut Results,
     ) -> fa_runtime::Result<Contender<'a>> {
         let start = Instant::now();
-        let kernel = self.runtime.compile(variant, target)?;
+        let sizes = arguments.check(variant)?.sizes;
+        let kernel = self.runtime.compile_for(variant, target, sizes)?;
         let run = move || kernel.launch(arguments, &mut results.outputs()).map(drop);
         self.contender(FUSED, start, Box::new(run))
     }

@@ -6,6 +6,7 @@ mod cpu;
 mod pairs;
 mod row;
 pub(crate) mod shape;
+pub(crate) mod tune;
 mod variant;
 mod watch;
 
@@ -51,7 +52,7 @@ pub(crate) fn run(args: &BenchArgs, session: &mut Session) -> anyhow::Result<Out
         return Ok(session.finish(json!({ "rows": [] }))?);
     }
     let variant = loaded.select(args.name.as_deref())?;
-    let targets = targets(args, variant, &loaded, session)?;
+    let targets = targets((&args.target, args.backend), variant, &loaded, session)?;
     if session.failed() {
         return Ok(session.finish(json!({ "rows": [] }))?);
     }
@@ -151,15 +152,15 @@ fn settings(args: &BenchArgs) -> Result<Settings, Usage> {
 
 /// The targets of the command line, else those of the file, else the CPU; of one backend where one is asked for.
 fn targets(
-    args: &BenchArgs,
+    (named, backend): (&[String], Option<BackendArg>),
     variant: &Variant,
     loaded: &Loaded,
     session: &mut Session,
 ) -> anyhow::Result<Vec<Target>> {
-    let given = targets::parse_all(&args.target, session)?;
+    let given = targets::parse_all(named, session)?;
     let (mut targets, faults) = targets::of_variant(variant, &given, &loaded.folder);
     session.report(&loaded.sources, faults)?;
-    let kind = match args.backend {
+    let kind = match backend {
         None => return Ok(targets),
         Some(BackendArg::Cpu) => TargetKind::Cpu,
         Some(BackendArg::Ascend) => TargetKind::SplitCore,

@@ -2,10 +2,12 @@
 
 use fa_codegen::GeneratedFile;
 use fa_dsl::parse;
+use fa_runtime::{Error, LaunchSizes, Runtime};
 use fa_targets::{Target, TargetKind};
 use serde_json::json;
 
 use crate::args::{Emit, GenerateArgs};
+use crate::bench::shape::BenchShape;
 use crate::emitted::Emitted;
 use crate::front::{self, Loaded};
 use crate::session::{Outcome, Session, Usage};
@@ -23,9 +25,12 @@ pub(crate) fn run(args: &GenerateArgs, session: &mut Session) -> anyhow::Result<
     for path in &args.files {
         let loaded = front::load(path, &args.source, None, session)?;
         let variants: Vec<_> = loaded.variants.iter().collect();
-        let jobs = targets::plan_all(&loaded, &variants, &given, session)?;
+        let mut jobs = targets::plan_all(&loaded, &variants, &given, session)?;
         if session.failed() {
             continue;
+        }
+        if let Some(shape) = args.shape {
+            jobs.iter_mut().try_for_each(|job| tune(job, shape))?;
         }
         kinds_used.extend(jobs.iter().map(|job| job.target.kind));
         for file in render(&loaded, &jobs, &args.emit)? {
@@ -38,6 +43,26 @@ pub(crate) fn run(args: &GenerateArgs, session: &mut Session) -> anyhow::Result<
     check_emit(&args.emit, &kinds_used)?;
     let written = files.write(output, session)?;
     Ok(session.finish(json!({ "files": written }))?)
+}
+
+/// Plans a job again with the tile that is remembered for launches of about that shape, if any is.
+fn tune(job: &mut Job<'_>, shape: BenchShape) -> anyhow::Result<()> {
+    let variant = job.variant;
+    let kv_heads = variant.kv_heads.map(|kv_heads| kv_heads as usize);
+    let sizes = LaunchSizes {
+        batch: shape.batch,
+        heads: shape.heads,
+        kv_heads: shape.kv_heads.or(kv_heads).unwrap_or(shape.heads),
+        q_len: shape.q_len,
+        kv_len: shape.kv_len,
+    };
+    if let Some(tuned) = Runtime::from_env()?.tuned(variant, &job.target, sizes)? {
+        let tiled = variant.with_tile(&job.target.name, tuned.tile.sizes());
+        job.plan = fa_codegen::plan(&tiled, &job.target)
+            .map_err(Error::Plan)?
+            .plan;
+    }
+    Ok(())
 }
 
 fn render(loaded: &Loaded, jobs: &[Job<'_>], emit: &[Emit]) -> anyhow::Result<Vec<GeneratedFile>> {

@@ -297,6 +297,12 @@ fn launch(
             let mut compiled = compiled.to_vec();
             compiled.retain(|one| fa_codegen::plan(one, target).is_ok());
             let runtime = Runtime::from_env()?.for_effort(effort);
+            let tuned = runtime.with_tuned_tile(variant, target, checked.sizes)?;
+            for one in &mut compiled {
+                if one.name.value == variant.name.value {
+                    *one = &tuned;
+                }
+            }
             let kernels = runtime.compile_many(&compiled, target)?;
             let mut kernels = compiled.into_iter().zip(kernels);
             let found = kernels.find(|(one, _)| one.name.value == variant.name.value);

@@ -60,10 +60,15 @@ impl Folder {
     /// Runs the command here, with a cache of its own.
     pub(crate) fn run(&self, arguments: &[&str]) -> Run {
         let cache = tempfile::tempdir().expect("a temporary folder");
+        self.run_with(cache.path(), arguments)
+    }
+
+    /// Runs the command here, with that cache.
+    pub(crate) fn run_with(&self, cache: &Path, arguments: &[&str]) -> Run {
         let output = Command::new(env!("CARGO_BIN_EXE_fa-gen"))
             .current_dir(self.path())
             .args(arguments)
-            .env("FA_GEN_CACHE_DIR", cache.path())
+            .env("FA_GEN_CACHE_DIR", cache)
             .env_remove("ASCEND_HOME_PATH")
             .output()
             .expect("the command starts");

@@ -103,6 +103,11 @@ impl VectorTime<'_> {
 impl<'a> CostModel<'a> {
     /// Cycles of the launch by which arrangements are compared.
     pub(super) fn launch(&self, at: &Arrangement) -> f64 {
+        self.work(at, ROWS_OF_CORE, KEYS)
+    }
+
+    /// Cycles of a core with so many query rows that meet so many keys each.
+    pub(super) fn work(&self, at: &Arrangement, rows_of_core: u32, keys: u32) -> f64 {
         let tile = |rows: u32, keys: u32, raises: bool| {
             let part = Arrangement {
                 block_q: rows,
@@ -111,7 +116,7 @@ impl<'a> CostModel<'a> {
             };
             self.cost(&part, raises).bound().1
         };
-        let (whole, rest) = (KEYS / at.block_kv, KEYS % at.block_kv);
+        let (whole, rest) = (keys / at.block_kv, keys % at.block_kv);
         let raising = whole.min(RAISING_TILES);
         let task = |rows: u32| {
             let last = if rest == 0 {
@@ -123,7 +128,7 @@ impl<'a> CostModel<'a> {
                 + f64::from(whole - raising) * tile(rows, at.block_kv, false)
                 + last
         };
-        let (tasks, rows) = (ROWS_OF_CORE / at.block_q, ROWS_OF_CORE % at.block_q);
+        let (tasks, rows) = (rows_of_core / at.block_q, rows_of_core % at.block_q);
         let last = if rows == 0 { 0.0 } else { task(rows) };
         let tasks = f64::from(tasks) * task(at.block_q) + last;
         tasks + self.tile(at).latency * f64::from(at.stages)

@@ -230,6 +230,20 @@ impl Plan {
         }
     }
 
+    /// Cycles of a core with so many query rows that meet so many keys each, without a mask, by the analytic model.
+    pub fn work(&self, rows_of_core: u32, keys: u32) -> f64 {
+        let ascend = self.target.ascend().expect("checked when planned");
+        let model = CostModel {
+            variant: &self.variant,
+            ascend: &ascend,
+            timing: ascend.timing,
+            facts: &self.facts,
+            lowered: &self.lowered,
+            always_masks: *self.exprs.node(self.analysis.full) == Node::Bool(false),
+        };
+        model.work(&self.arrangement, rows_of_core, keys)
+    }
+
     /// Core cycles of a full tile without a mask, unit by unit, by the analytic model.
     pub fn cost(&self) -> TileCost {
         self.cost

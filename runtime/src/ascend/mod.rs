@@ -73,6 +73,11 @@ fn unit_of(renderings: &[Vec<GeneratedFile>]) -> Vec<GeneratedFile> {
     files
 }
 
+/// What compiles kernels, in all the detail it reports.
+pub(crate) fn toolchain() -> Result<String> {
+    Ok(Toolkit::get()?.version().to_owned())
+}
+
 /// Compiles renderings into one binary, or finds it in the cache, and loads it.
 pub(crate) fn compile(
     cache: &Cache,

@@ -79,6 +79,11 @@ impl Toolkit {
         }
     }
 
+    /// Of its compiler.
+    pub(crate) fn version(&self) -> &str {
+        &self.version
+    }
+
     /// Whether results come from the emulator, which may also be laid out as an installed toolkit.
     pub(crate) fn is_emulated(&self) -> bool {
         match &self.kind {
