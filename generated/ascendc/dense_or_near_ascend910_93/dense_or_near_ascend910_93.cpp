@@ -652,10 +652,16 @@ private:
             const int64_t from = task.b * tiling.vStride[0] + task.kvH * tiling.vStride[1] + row * tiling.vStride[2];
             for (uint32_t col = 0; col < kValueDim; col += kSubValues) {
                 const uint32_t columns = Min(kSubValues, kValueDim - col);
-                LoadFractalRows(Values()[key * kValueDimPad + col * kSubKeys], launch_.v[from + col], keys, columns,
+                LoadFractalRows(ValueBlock(key, col), launch_.v[from + col], keys, columns,
                     tiling.vStride[2], RoundUp(columns, kFractal));
             }
         }
+    }
+
+    // A block of the values: parts of columns one behind the other, each as long as the keys of the block in a full tile.
+    __aicore__ inline LocalTensor<Element> ValueBlock(uint32_t key, uint32_t col) const
+    {
+        return Values()[key * kValueDimPad + col * Min(kSubKeys, kBlockKv - key)];
     }
 
     // The next block of P V, summed over the keys of the tile; false when it is complete. Producer of kOutputReady.
@@ -674,8 +680,7 @@ private:
         LoadLeft(ProbabilityLeft(), Probabilities(multipliedSlot_), rows, keys);
         AscendC::SetFlag<HardEvent::MTE1_MTE2>(kProbabilitiesFree + multipliedSlot_);
         multipliedSlot_ = (multipliedSlot_ + 1) % kProbabilitySlots;
-        LoadRightTransposed(
-            ValueRight(), Values()[outputAt_.key * kValueDimPad + outputAt_.col * kSubKeys], columns, keys);
+        LoadRightTransposed(ValueRight(), ValueBlock(outputAt_.key, outputAt_.col), columns, keys);
         AscendC::SetFlag<HardEvent::MTE1_M>(kOutputOperandsReady);
         AscendC::WaitFlag<HardEvent::MTE1_M>(kOutputOperandsReady);
         if (outputAt_.key == 0) {
