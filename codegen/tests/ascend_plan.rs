@@ -174,8 +174,8 @@ fn what_the_backend_lacks_is_refused_by_name() {
             "along a dimension that is not its last",
         ),
         (
-            "tensor t: bool[q_len + kv_len]; mask = t[q_idx + kv_idx];",
-            "captured tensor of bytes",
+            "tensor t: bool[8, 8]; mask = t[clamp(q_idx / 64, 0, 7), clamp(kv_idx / 64, 0, 7)];",
+            "looked up along two dimensions at once",
         ),
     ] {
         let errors =
