@@ -81,6 +81,7 @@ fn missing_orders() {
     }
     units(&module, &x, &z);
     mix(&module, &x, &z);
+    caches(&module, &z);
     all_at_once(&module, &x, &z);
     trusting(&module, &x, &z);
 }
@@ -115,6 +116,27 @@ fn units(module: &Module, x: &Buffer, z: &Buffer) {
         let finding = outcome.finds("unit-flag", FILE, marker);
         assert!(finding.help.contains(remedy), "{finding}");
         assert!(finding.message.contains("of L0C"), "{finding}");
+    }
+}
+
+/// Scalar accesses of global memory pass through a cache that nothing keeps coherent.
+fn caches(module: &Module, z: &Buffer) {
+    let launch = |broken: i32| {
+        let args = [sync_address(), Arg::Buffer(z), scalar(broken)];
+        module.launch_as_set("order_cache", 2, &args)
+    };
+    launch(0).ok();
+    for (bit, marker, words, remedy) in [
+        (0, "// stale-store", "bytes 0..256 of GM", "after line"),
+        (1, "// stale-load", "bytes 260..264 of GM", "before line"),
+        (2, "// stale-other-core", "block 0 aiv 0", "after line"),
+    ] {
+        let case = (bit, marker, "stale-cache", "DataCacheCleanAndInvalid<");
+        let outcome = launch(1 << bit);
+        let finding = expect(&outcome, case);
+        assert!(finding.message.contains(words), "{finding}");
+        assert!(finding.help.contains(remedy), "{finding}");
+        assert_eq!(outcome.findings.len(), 1, "{:#?}", outcome.findings);
     }
 }
 

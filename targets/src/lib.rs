@@ -65,6 +65,8 @@ pub struct Chip {
     pub clock_mhz: u32,
     /// L2 cache, device total, bytes.
     pub l2_bytes: u64,
+    /// Line of the data cache of a scalar unit, bytes.
+    pub scalar_line_bytes: u32,
 }
 
 /// The on-chip memories of one core.

@@ -150,15 +150,18 @@ template <AtomicDtype type, AtomicOp op> inline void SetStoreAtomicConfig(FA_EMU
         .Param(1, dtype).Issue();
 }
 
+/*! Gives one line of the scalar unit's data cache back, or all of them; lines of UB are always coherent here. */
 template <typename T, CacheLine entireType, DcciDst dcciDst>
 inline void DataCacheCleanAndInvalid(const GlobalTensor<T>& dst, FA_EMU_HERE)
 {
-    fa_emu::Record(FA_OP_DCCI, "DataCacheCleanAndInvalid", emuLoc).Operand(0, dst).Issue();
+    constexpr bool ofGlobal = dcciDst == DcciDst::CACHELINE_ALL || dcciDst == DcciDst::CACHELINE_OUT;
+    fa_emu::Record(FA_OP_DCCI, "DataCacheCleanAndInvalid", emuLoc).Operand(0, dst)
+        .Param(0, entireType == CacheLine::ENTIRE_DATA_CACHE).Param(1, ofGlobal).Issue();
 }
 template <typename T, CacheLine entireType>
 inline void DataCacheCleanAndInvalid(const GlobalTensor<T>& dst, FA_EMU_HERE)
 {
-    fa_emu::Record(FA_OP_DCCI, "DataCacheCleanAndInvalid", emuLoc).Operand(0, dst).Issue();
+    DataCacheCleanAndInvalid<T, entireType, DcciDst::CACHELINE_ALL>(dst, emuLoc);
 }
 template <typename T, CacheLine entireType, DcciDst dcciDst>
 inline void DataCacheCleanAndInvalid(const LocalTensor<T>&)

@@ -23,7 +23,7 @@ use crate::experiment::{Fault, Observed};
 use crate::instruction::{Action, FlagId, Instruction, Loc, Pipe};
 use crate::launch::{CoreKind, Shared};
 use crate::local::{self, Locals, Mem};
-use crate::order::{Race, Tracker};
+use crate::order::{Race, Stale, Tracker};
 use crate::plan::vector::Footprints;
 use crate::plan::{Checked, Context, Registers};
 use crate::report::{Finding, Refusal, Severity};
@@ -184,7 +184,8 @@ impl Core {
             | Code::SetPadValue
             | Code::SetMode
             | Code::SyncBase => self.register(code, record),
-            Code::Init | Code::Dcci => Ok(0),
+            Code::Init => Ok(0),
+            Code::Dcci => self.clean_cache(record),
             _ => self.instruction(code, record, loc),
         }
     }
@@ -297,6 +298,16 @@ impl Core {
     fn report_races(&mut self, races: Vec<Race>) {
         for race in races {
             self.shared.add_race(&race);
+        }
+        if self.shared.too_many_errors() {
+            self.abort();
+        }
+    }
+
+    /// Reports stale accesses, once per pair of places in the launch.
+    fn report_stale(&mut self, found: impl IntoIterator<Item = Stale>) {
+        for stale in found {
+            self.shared.add_stale(&stale);
         }
         if self.shared.too_many_errors() {
             self.abort();

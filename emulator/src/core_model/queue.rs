@@ -8,7 +8,7 @@ use crate::exec;
 use crate::experiment::Fault;
 use crate::instruction::{Action, FlagId, Instruction, Loc, Pipe};
 use crate::local::Mem;
-use crate::order::Token;
+use crate::order::{Stale, Token};
 use crate::time::Moment;
 
 /// A set flag: by whom, and what it promises.
@@ -184,6 +184,14 @@ impl Core {
     fn check_order(&mut self, instruction: &Instruction) {
         if let Some(order) = &mut self.order {
             let races = order.access(instruction, &self.shared.history);
+            let mut caches = self.shared.caches();
+            let loc = instruction.loc;
+            let stale: Vec<Stale> = order
+                .touched_global()
+                .filter_map(|(range, write)| caches.pipe(self.index, range, write, loc))
+                .collect();
+            drop(caches);
+            self.report_stale(stale);
             if !races.is_empty() {
                 self.report_races(races);
             }

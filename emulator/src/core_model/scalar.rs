@@ -75,8 +75,26 @@ impl Core {
         self.time_scalar(footprint.mem);
         if let Some(order) = &mut self.order {
             let races = order.scalar(footprint, self.seq, loc, &self.shared.history);
+            let stale = (footprint.mem == Mem::Gm).then(|| {
+                let range = footprint.start..footprint.end;
+                let mut caches = self.shared.caches();
+                caches.scalar(self.index, range, footprint.write, loc)
+            });
             self.report_races(races);
+            self.report_stale(stale.flatten());
         }
+    }
+
+    /// Gives lines of the data cache back.
+    pub(super) fn clean_cache(&mut self, record: &RawRecord) -> Checked<u64> {
+        let operand = plan::operand(record, 0, "the tensor")?;
+        plan::require_mem(&operand, &[Mem::Gm])?;
+        let (whole, of_global) = (record.p[0] != 0, record.p[1] != 0);
+        if of_global {
+            let address = (!whole).then_some(operand.addr);
+            self.shared.caches().clean(self.index, address);
+        }
+        Ok(0)
     }
 
     pub(super) fn scalar_access(

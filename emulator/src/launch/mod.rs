@@ -21,7 +21,7 @@ use crate::launch::words::{Turn, Until};
 use crate::loader::Entry;
 use crate::local::Mem;
 use crate::options::Options;
-use crate::order::{self, Alias, History, Race, Token};
+use crate::order::{self, Alias, Caches, History, Race, Stale, Token};
 use crate::report::{Finding, Severity};
 use crate::time::Moment;
 use crate::timeline::{CoreUse, Timeline};
@@ -121,6 +121,7 @@ pub(crate) struct Shared {
     pub(crate) experiment: Experiment,
     /// Accesses to global memory.
     pub(crate) history: Mutex<History>,
+    caches: Mutex<Caches>,
     /// What time needs; `None` when it is not modelled.
     pub(crate) clock: Option<Clock>,
     blocks: usize,
@@ -178,6 +179,8 @@ pub(crate) struct Outcome {
 pub(crate) fn run(launch: Launch) -> Outcome {
     let (cores, per_block) = cores_of(launch.kernel_type, launch.blocks);
     let clock = Clock::of(&launch);
+    let chip = launch.options.target.ascend();
+    let line_bytes = chip.map_or(0, |chip| chip.chip.scalar_line_bytes as usize);
     let state = State {
         running: None,
         status: vec![Status::Unstarted; cores.len()],
@@ -202,6 +205,7 @@ pub(crate) fn run(launch: Launch) -> Outcome {
         sync_base: launch.sync_base,
         experiment: launch.experiment,
         history: Mutex::default(),
+        caches: Mutex::new(Caches::new(line_bytes)),
         clock,
         blocks: launch.blocks,
         per_block,
@@ -266,6 +270,20 @@ impl Shared {
             _ => 0,
         };
         self.add_finding(order::describe(race, &self.cores, base));
+    }
+
+    /// Reports a stale access unless the same two places have been reported.
+    pub(crate) fn add_stale(&self, stale: &Stale) {
+        if !self.lock().races.insert(stale.key()) {
+            return;
+        }
+        let base = device::find(stale.bytes.start).map_or(0, |allocation| allocation.base());
+        self.add_finding(order::describe_stale(stale, &self.cores, base));
+    }
+
+    /// The data caches of the scalar units.
+    pub(crate) fn caches(&self) -> MutexGuard<'_, Caches> {
+        self.caches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The bytes that a fault lays over others.

@@ -6,6 +6,7 @@
 //! instruction starts; a memory remembers who touched which bytes. Two accesses to the same bytes, one of them a
 //! write, must be ordered by the clocks: whether they happen to run in the right order says nothing.
 
+mod cache;
 mod clock;
 mod history;
 mod message;
@@ -17,6 +18,7 @@ use crate::core_model::CORE_PIPES;
 use crate::instruction::{Action, Footprint, Instruction, Loc, Pipe};
 use crate::local::Mem;
 
+pub(crate) use cache::{Caches, Stale, describe as describe_stale};
 pub(crate) use clock::{SLOTS, Snapshot, Token};
 pub(crate) use history::History;
 pub(crate) use message::{Race, describe};
@@ -188,6 +190,16 @@ impl Tracker {
         }
         self.touches = touches;
         races
+    }
+
+    /// Bytes of global memory that the last instruction of a pipe touched, and whether it wrote them.
+    pub(crate) fn touched_global(&self) -> impl Iterator<Item = (std::ops::Range<usize>, bool)> {
+        let global = self
+            .touches
+            .list
+            .iter()
+            .filter(|touch| touch.mem == Mem::Gm);
+        global.map(|touch| (touch.start..touch.end, touch.write))
     }
 
     /// Judges and records a load or store of the scalar unit.

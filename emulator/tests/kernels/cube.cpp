@@ -237,6 +237,7 @@ extern "C" __global__ __aicore__ void everyone_meets(uint64_t sync, GM_ADDR coun
     gm.SetGlobalBuffer((__gm__ int32_t*)counts);
     const int64_t slot = Slot();
     gm.SetValue(slot * 8, static_cast<int32_t>(slot + 1));
+    DataCacheCleanAndInvalid<int32_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(gm[slot * 8]);
     SyncAll<false>();
     int32_t sum = 0;
     for (int64_t i = 0; i < 3 * GetBlockNum(); ++i) {

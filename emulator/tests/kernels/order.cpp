@@ -209,6 +209,49 @@ extern "C" __global__ __aicore__ void order_mix(uint64_t sync, GM_ADDR x, GM_ADD
     PipeBarrier<PIPE_ALL>();
 }
 
+__aicore__ inline void Clean(const GlobalTensor<float>& line)
+{
+    DataCacheCleanAndInvalid<float, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(line);
+}
+
+// What the scalar unit stores and what it has read stays in its data cache until somebody cleans that.
+extern "C" __global__ __aicore__ void order_cache(uint64_t sync, GM_ADDR z, int32_t broken)
+{
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIV_1_0);
+    SetSyncBaseAddr(sync);
+    GlobalTensor<float> to;
+    to.SetGlobalBuffer((__gm__ float*)z, 4096);
+    LocalTensor<float> a(TPosition::VECIN, 0, 64);
+    LocalTensor<float> b(TPosition::VECOUT, 256, 64);
+    float sum = 0.0f;
+    if (GetBlockIdx() == 0) {
+        to.SetValue(0, 1.0f); // cache-store
+        WITH(0, Clean(to))
+        SetFlag<HardEvent::S_MTE2>(0);
+        WaitFlag<HardEvent::S_MTE2>(0);
+        DataCopy(a, to, 64); // stale-store
+        sum = to.GetValue(64); // cache-load
+        Duplicate(b, 2.0f, 64);
+        SetFlag<HardEvent::V_MTE3>(0);
+        WaitFlag<HardEvent::V_MTE3>(0);
+        DataCopy(to[64], b, 8); // cache-overtaken
+        SetFlag<HardEvent::MTE3_S>(0);
+        WaitFlag<HardEvent::MTE3_S>(0);
+        sum += to.GetValue(80); // a line that nobody has changed
+        sum += to.GetValue(72); // bytes of that line that nobody has changed
+        WITH(1, Clean(to[79]))
+        sum += to.GetValue(65); // stale-load
+        to.SetValue(128, sum); // cache-other-core
+        WITH(2, (DataCacheCleanAndInvalid<float, CacheLine::ENTIRE_DATA_CACHE>(to)))
+    }
+    PipeBarrier<PIPE_ALL>();
+    SyncAll();
+    if (GetBlockIdx() == 1) {
+        to.SetValue(192, to.GetValue(128)); // stale-other-core
+    }
+    PipeBarrier<PIPE_ALL>();
+}
+
 // Never ends.
 extern "C" __global__ __aicore__ void endless(GM_ADDR)
 {
