@@ -338,6 +338,32 @@ fn b24_offsets_beyond_32_bits() {
     });
 }
 
+/// A kernel that reads 2191757312 elements behind the start of its keys, on both backends.
+#[test]
+#[ignore = "takes 9 GiB of memory: cargo test --release -p fa-tests --test cases_tensors -- --ignored"]
+fn b24_offsets_beyond_32_bits_on_both_backends() {
+    const ROW: usize = 225_304;
+    const PITCH: usize = 9728;
+    let backends = &compile(
+        "attention far { head_dim = 4; v_head_dim = 1; scale = 1.0; mask = kv_pos < 2 || kv_pos >= 225303; }",
+    )[0];
+    let mut memory = vec![0_u16; ROW * PITCH + 4];
+    memory[ROW * PITCH] = half::f16::ONE.to_bits();
+    let shape = [1, 1, ROW + 1, 4];
+    let strides = [0, 0, PITCH as i64, 1];
+    // SAFETY: the last element of the view is the last of the memory, which outlives it.
+    let k = unsafe { TensorView::from_raw(Dtype::Fp16, memory.as_ptr().cast(), &shape, &strides) };
+    let q = halves(&[1, 1, 1, 4], &[1.0, 0.0, 0.0, 0.0]);
+    let mut values = vec![1.0; ROW + 1];
+    values[ROW] = 2.0;
+    let v = halves(&[1, 1, ROW + 1, 1], &values);
+    backends.each(&Arguments::new(q.view(), k, v.view()), |backend, rows| {
+        // Three keys with products of 0, and the last with 1.
+        let last = 1f64.exp() / (3.0 + 1f64.exp());
+        assert!(close(&rows.out, &[1.0 + last], 1e-3), "{backend}: {rows:?}");
+    });
+}
+
 #[test]
 fn b25_what_is_declared_changes_the_result() {
     let mut outputs = Vec::new();
