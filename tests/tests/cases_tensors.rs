@@ -339,8 +339,8 @@ fn b24_offsets_beyond_32_bits() {
 }
 
 /// A kernel that reads 2191757312 elements behind the start of its keys, on both backends.
-#[test]
 #[ignore = "takes 9 GiB of memory: cargo test --release -p fa-tests --test cases_tensors -- --ignored"]
+#[test]
 fn b24_offsets_beyond_32_bits_on_both_backends() {
     const ROW: usize = 225_304;
     const PITCH: usize = 9728;
