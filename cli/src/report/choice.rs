@@ -1,5 +1,6 @@
 //! Sizes of launches: what was chosen, what the file fixes, and smaller ones that answer the same questions sooner.
 
+use fa_codegen::Plan;
 use fa_dsl::variant::Variant;
 use fa_runtime::verify::Shape;
 use fa_targets::Target;
@@ -56,7 +57,7 @@ impl ShapeChoice {
 
 /// A shape to ask questions of: fewer heads of the same length that fill whole waves of tasks, where the file leaves
 /// heads open; else a shorter one.
-pub(crate) fn asked(shape: Shape, variant: &Variant, block_q: u32, cores: u32) -> Shape {
+pub(crate) fn asked(shape: Shape, variant: &Variant, plan: &Plan, cores: u32) -> Shape {
     if pairs_of(&shape) <= ASKED_PAIRS {
         return shape;
     }
@@ -69,7 +70,7 @@ pub(crate) fn asked(shape: Shape, variant: &Variant, block_q: u32, cores: u32) -
         ..shape
     };
     let whole = |shape: &Shape| {
-        let tasks = Waves::of(*shape, block_q, cores).tasks;
+        let tasks = Waves::of(*shape, plan, cores).tasks;
         tasks.is_multiple_of(u64::from(cores))
     };
     let found = (1..=shape.heads)

@@ -144,7 +144,7 @@ pub(crate) fn points(
             kv_len: len,
             ..shape
         };
-        let tiles = tiles_of_busiest(kernel.variant(), plan.tile(), shape, cores);
+        let tiles = tiles_of_busiest(kernel.variant(), plan, shape, cores);
         let timed = if shape == known {
             Some(micros)
         } else if len <= ALWAYS || Analytic::pairs(shape) <= EMULATED_PAIRS {
@@ -180,7 +180,7 @@ pub(crate) fn points(
 }
 
 fn workspace(plan: &Plan, shape: Shape, cores: u32) -> f64 {
-    let waves = Waves::of(shape, plan.tile().block_q, cores);
+    let waves = Waves::of(shape, plan, cores);
     match plan {
         Plan::Ascend(ascend) => workspace_bytes(ascend, waves, shape, cores) as f64,
         Plan::Cpu(_) => 0.0,
@@ -188,11 +188,16 @@ fn workspace(plan: &Plan, shape: Shape, cores: u32) -> f64 {
 }
 
 /// Tiles of the core that has most of them, as far as all tasks of a wave are alike.
-fn tiles_of_busiest(variant: &Variant, tile: Tile, shape: Shape, cores: u32) -> f64 {
+fn tiles_of_busiest(variant: &Variant, plan: &Plan, shape: Shape, cores: u32) -> f64 {
     let (q_len, kv_len) = (shape.q_len as u32, shape.kv_len as u32);
+    let heads = (shape.batch * shape.heads) as u64;
+    let tile = Tile {
+        block_q: plan.task_rows(heads, shape.q_len as u64, cores),
+        ..plan.tile()
+    };
     let tiles = mask::classify(variant, tile, q_len, kv_len);
     let of_head = (tiles.full + tiles.partial) as f64;
-    let waves = Waves::of(shape, tile.block_q, cores);
+    let waves = Waves::of(shape, plan, cores);
     let blocks = q_len.div_ceil(tile.block_q).max(1);
     of_head / f64::from(blocks) * waves.most() as f64
 }

@@ -119,7 +119,7 @@ impl<'v> Study<'v> {
         };
         doing("asking what binds");
         let cores = target.chip.as_ref().map_or(1, |chip| chip.cube_cores);
-        times.asked = asked(shape, variant, plan.tile().block_q, cores);
+        times.asked = asked(shape, variant, plan, cores);
         times.sensitivities =
             whatif::sensitivities(&runtime, &kernel, plan.tile(), target, times.asked)?;
         Ok(Some(times))
@@ -146,7 +146,7 @@ impl<'v> Study<'v> {
             times.work = self.work(&times.timeline);
         }
         doing("asking what binds");
-        times.asked = asked(self.shape, variant, tile.block_q, self.cube_cores());
+        times.asked = asked(self.shape, variant, self.plan, self.cube_cores());
         times.sensitivities = whatif::sensitivities(runtime, kernel, tile, target, times.asked)?;
         doing("trying other tiles");
         let quick = runtime.clone().for_effort(Effort::Compile);
@@ -187,7 +187,7 @@ impl<'v> Study<'v> {
         Findings {
             sensitivities: &times.sensitivities,
             alternatives: &times.alternatives,
-            waves: Waves::of(self.shape, self.plan.tile().block_q, self.cube_cores()),
+            waves: Waves::of(self.shape, self.plan, self.cube_cores()),
             cube_cores: self.cube_cores(),
             launch_share: times.launch_cycles as f64 / times.cycles.max(1) as f64,
             shape: sizes(times.asked),
@@ -339,7 +339,7 @@ impl<'v> Study<'v> {
             });
         }
         if let Plan::Ascend(plan) = self.plan {
-            let waves = Waves::of(self.shape, plan.tile().block_q, self.cube_cores());
+            let waves = Waves::of(self.shape, self.plan, self.cube_cores());
             let bytes = timing::workspace_bytes(plan, waves, self.shape, self.cube_cores());
             let size = text::bytes(bytes as f64);
             let (size, unit) = size.split_once(' ').unwrap_or((&size, ""));

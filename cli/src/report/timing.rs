@@ -122,8 +122,10 @@ pub(crate) struct Waves {
 
 impl Waves {
     /// Of a shape.
-    pub(crate) fn of(shape: Shape, block_q: u32, cube_cores: u32) -> Waves {
-        let blocks = shape.q_len.div_ceil(block_q.max(1) as usize);
+    pub(crate) fn of(shape: Shape, plan: &fa_codegen::Plan, cube_cores: u32) -> Waves {
+        let heads = (shape.batch * shape.heads) as u64;
+        let rows = plan.task_rows(heads, shape.q_len as u64, cube_cores);
+        let blocks = shape.q_len.div_ceil(rows.max(1) as usize);
         let tasks = (shape.batch * shape.heads * blocks) as u64;
         Waves {
             tasks,

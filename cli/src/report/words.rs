@@ -46,7 +46,7 @@ fn told(plan: &Plan, times: &Times, cube_cores: u32) -> String {
     let findings = Findings {
         sensitivities: times.sensitivities(),
         alternatives: &[],
-        waves: Waves::of(times.traced, plan.tile().block_q, cube_cores),
+        waves: Waves::of(times.traced, plan, cube_cores),
         cube_cores,
         launch_share: timeline.launch_cycles as f64 / timeline.cycles.max(1) as f64,
         shape: sizes(times.traced),
