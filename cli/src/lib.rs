@@ -14,13 +14,33 @@ mod targets;
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 
 use args::{Cli, Command};
 use session::{Outcome, Session, Usage};
+
+/// An error of arguments that begin with a word which is no file but nearly a command.
+fn misspelt_command(error: &clap::Error) -> Option<clap::Error> {
+    if error.kind() != ErrorKind::MissingRequiredArgument {
+        return None;
+    }
+    let word = std::env::args().nth(1)?;
+    if Path::new(&word).exists() {
+        return None;
+    }
+    let mut command = Cli::command();
+    let names: Vec<&str> = command
+        .get_subcommands()
+        .map(|known| known.get_name())
+        .collect();
+    let near = fa_dsl::check::nearest(&word, names).filter(|near| *near != word)?;
+    let message = format!("there is neither a file nor a command `{word}`; did you mean `{near}`?");
+    Some(command.error(ErrorKind::InvalidSubcommand, message))
+}
 
 /// Runs the command with the process's arguments and streams. Exit status: 0 fine (warnings included), 1 an
 /// error, a refused launch or a failed verification, 2 wrong usage.
@@ -28,6 +48,7 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
+            let error = misspelt_command(&error).unwrap_or(error);
             let asked = matches!(
                 error.kind(),
                 ErrorKind::DisplayHelp | ErrorKind::DisplayVersion

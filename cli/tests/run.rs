@@ -122,7 +122,7 @@ fn messages_of_launches_say_what_to_type() {
     for (more, said) in [
         (
             &[][..],
-            "help: pass it at launch, on the command line by `--in slopes=FILE.npy`",
+            "help: pass it at launch: `--in slopes=FILE.npy` on the command line",
         ),
         (
             &["--in", "slope=slopes.npy"],

@@ -75,3 +75,51 @@ impl MemoryUse {
         self.buffers.iter().max_by_key(|buffer| buffer.bytes())
     }
 }
+
+impl MemoryUse {
+    /// By how much the buffers pass the memory, in a sentence.
+    pub(crate) fn overrun(&self, target: &str) -> String {
+        format!(
+            "{} needs {} and `{target}` has {} ({} bytes too many)",
+            self.memory,
+            kib(self.used_bytes()),
+            kib(self.capacity_bytes),
+            self.used_bytes().saturating_sub(self.capacity_bytes)
+        )
+    }
+
+    /// The budget, a line a buffer, the largest marked.
+    pub(crate) fn table(&self) -> String {
+        let largest = self.largest().map(|buffer| buffer.name.clone());
+        let mut lines = vec![format!("{} at the least, buffer by buffer:", self.memory)];
+        for buffer in &self.buffers {
+            let mark = if Some(&buffer.name) == largest.as_ref() {
+                "  <- largest"
+            } else {
+                ""
+            };
+            lines.push(format!(
+                "  {:<14}{:>2} x {:>5} x {:>5} {:<5}{:>10} bytes{mark}",
+                buffer.name,
+                buffer.copies,
+                buffer.rows,
+                buffer.cols,
+                buffer.dtype,
+                buffer.bytes()
+            ));
+        }
+        let (used, capacity) = (self.used_bytes(), self.capacity_bytes);
+        lines.push(format!(
+            "  required {used} bytes, available {capacity} ({})",
+            self.capacity_note
+        ));
+        lines.join("\n")
+    }
+}
+
+/// Bytes as KiB with at most two decimals.
+pub(crate) fn kib(bytes: u64) -> String {
+    let text = format!("{:.2}", bytes as f64 / 1024.0);
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    format!("{text} KiB")
+}

@@ -104,10 +104,17 @@ impl Build {
         }
         fs_err::create_dir_all(&out_dir)?;
         let out_dir = fs_err::canonicalize(&out_dir)?;
+        let own = env::var_os("OUT_DIR").is_some_and(|own| Path::new(&own) == out_dir);
+        if own {
+            earlier::remove(&out_dir)?;
+        }
         let mut written = Vec::new();
         for file in &self.files {
             writeln!(cargo, "cargo:rerun-if-changed={}", file.display())?;
             self.compile_file(file, &targets, &out_dir, cargo, &mut written)?;
+        }
+        if own {
+            earlier::keep(&out_dir, &written)?;
         }
         Ok(written)
     }
@@ -257,4 +264,79 @@ fn write_all(folder: &Path, files: &[(String, String)]) -> Result<Vec<PathBuf>> 
         written.push(path);
     }
     Ok(written)
+}
+
+/// What an earlier run of a build script left in its `OUT_DIR`, where cargo deletes nothing: a kernel of a variant or a
+/// target that is gone must not be included any more.
+mod earlier {
+    use std::collections::BTreeMap;
+    use std::io;
+    use std::path::{Path, PathBuf};
+    use std::sync::{Mutex, PoisonError};
+
+    use crate::error::Result;
+
+    /// The list of files, in the folder.
+    const LIST: &str = "fa-build.txt";
+
+    /// Files by folder that this process has written.
+    static WRITTEN: Mutex<BTreeMap<PathBuf, Vec<PathBuf>>> = Mutex::new(BTreeMap::new());
+
+    /// Removes them, once in a process.
+    pub(super) fn remove(folder: &Path) -> Result<()> {
+        let mut all = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.contains_key(folder) {
+            return Ok(());
+        }
+        let list = match fs_err::read_to_string(folder.join(LIST)) {
+            Ok(list) => list,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(error.into()),
+        };
+        for name in list.lines() {
+            match fs_err::remove_file(folder.join(name)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+                _ => {}
+            }
+        }
+        all.insert(folder.to_owned(), Vec::new());
+        Ok(())
+    }
+
+    /// Lists what this process has written.
+    pub(super) fn keep(folder: &Path, written: &[PathBuf]) -> Result<()> {
+        let mut all = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = all.entry(folder.to_owned()).or_default();
+        files.extend_from_slice(written);
+        let names = files
+            .iter()
+            .filter_map(|path| path.strip_prefix(folder).ok());
+        let list: String = names.map(|name| format!("{}\n", name.display())).collect();
+        fa_runtime::write_atomically(&folder.join(LIST), list.as_bytes())?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::earlier;
+
+    #[test]
+    fn what_an_earlier_process_wrote_is_removed_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        for name in ["old.rs", "mine.txt"] {
+            fs_err::write(path(name), "").expect("a file");
+        }
+        fs_err::write(path("fa-build.txt"), "old.rs\ngone.rs\n").expect("a list");
+        earlier::remove(folder.path()).expect("removed");
+        assert!(!path("old.rs").exists() && path("mine.txt").exists());
+        fs_err::write(path("new.rs"), "").expect("a file");
+        earlier::keep(folder.path(), &[path("new.rs")]).expect("listed");
+        // A second build of the same script leaves the first one's files.
+        earlier::remove(folder.path()).expect("nothing to do");
+        assert!(path("new.rs").exists());
+        let list = fs_err::read_to_string(path("fa-build.txt")).expect("a list");
+        assert_eq!(list, "new.rs\n");
+    }
 }

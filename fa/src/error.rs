@@ -1,6 +1,6 @@
 //! The error type of this crate.
 
-use std::io;
+use std::{fmt, io};
 
 use fa_dsl::diagnostic::Diagnostic;
 use fa_dsl::span::{FileId, SourceMap};
@@ -9,7 +9,7 @@ use fa_dsl::span::{FileId, SourceMap};
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why a variant could not be loaded, built or launched.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A file that cannot be read or written; the message holds its path.
@@ -58,6 +58,13 @@ pub enum Error {
     /// Compiling, loading or launching failed.
     #[error(transparent)]
     Runtime(#[from] fa_runtime::Error),
+}
+
+impl fmt::Debug for Error {
+    /// What people read: a `main` that returns an error prints it this way.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 #[cfg(feature = "candle")]

@@ -202,7 +202,9 @@ mod tests {
         let elements = [1.0_f32, 2.0, 3.0, 4.0];
         let view = View::new(&elements, &[2, 2]).expect("four elements");
         assert_eq!(view.as_view().to_f64(), [1.0, 2.0, 3.0, 4.0]);
-        assert!(View::new(&elements, &[5]).is_err());
+        for shape in [&[5][..], &[usize::MAX], &[1 << 40, 1 << 40], &[1 << 62, 2]] {
+            assert!(View::new(&elements, shape).is_err(), "{shape:?}");
+        }
         assert!(View::<i32>::try_from(view.into_untyped()).is_err());
         let column = View::strided(&elements[1..], &[1, 2, 1], &[7, 1, 9]).expect("within bounds");
         assert_eq!(column.as_slice(), Some(&elements[1..3]));
@@ -218,12 +220,13 @@ mod tests {
             let view = View::strided(&elements, shape, strides);
             view.expect_err("it cannot be").to_string()
         };
-        let short = "no fp32 view of shape [2, 2] and strides [2, 1]: it reaches over 16 bytes, there are 12";
+        let short = "no fp32 view of shape [2, 2] and strides [2, 1]: it reaches over 4 elements, there are 3; pass as many as \
+                     the shape has, or a smaller shape";
         assert_eq!(why(&[2, 2], &[2, 1]), short);
         let backwards = "the stride of dimension 1 is negative; copy what runs backwards";
         assert!(why(&[1, 2], &[-1, -1]).ends_with(backwards));
         assert!(why(&[2, 2], &[1]).ends_with("there are 2 dimensions and 1 strides"));
-        assert!(why(&[2, 2], &[i64::MAX, 1]).ends_with("beyond all memory, there are 12 bytes"));
+        assert!(why(&[2, 2], &[i64::MAX, 1]).ends_with("beyond all memory, there are 3 elements"));
     }
 
     #[test]

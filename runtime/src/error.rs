@@ -147,7 +147,14 @@ fn view_fault(dtype: Dtype, shape: &[usize], strides: &[i64], bytes: usize) -> S
         Some(needed) if needed <= bytes => {
             format!("its first element is not at a multiple of {elem_bytes} bytes")
         }
-        Some(needed) => format!("it reaches over {needed} bytes, there are {bytes}"),
-        None => format!("it reaches beyond all memory, there are {bytes} bytes"),
+        Some(needed) => format!(
+            "it reaches over {} elements, there are {}; pass as many as the shape has, or a smaller shape",
+            needed / elem_bytes,
+            bytes / elem_bytes
+        ),
+        None => format!(
+            "it reaches beyond all memory, there are {} elements",
+            bytes / elem_bytes
+        ),
     }
 }

@@ -1,5 +1,6 @@
 //! Owned tensors: a type, a shape, strides in elements, and 64-byte aligned storage.
 
+use std::fmt;
 use std::slice;
 
 use fa_dsl::variant::Dtype;
@@ -10,16 +11,35 @@ use crate::view::{TensorView, TensorViewMut, contiguous_strides};
 /// Alignment of a tensor's storage, bytes.
 pub const ALIGN_BYTES: usize = 64;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Line([u8; ALIGN_BYTES]);
 
 /// An owned tensor in row-major order.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Tensor {
     dtype: Dtype,
     shape: Vec<usize>,
     lines: Vec<Line>,
+}
+
+/// Elements that the debug form shows.
+const SHOWN: usize = 8;
+
+impl fmt::Debug for Tensor {
+    /// Type, shape and the first elements.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let len: usize = self.shape.iter().product();
+        let shown = len.min(SHOWN);
+        let bytes = shown * self.dtype.bytes() as usize;
+        let first = Tensor::from_bytes(self.dtype, &[shown], &self.bytes()[..bytes]);
+        let mut list: Vec<String> = first.to_f64().iter().map(f64::to_string).collect();
+        if len > SHOWN {
+            list.push("…".to_owned());
+        }
+        let (name, shape, list) = (self.dtype.name(), &self.shape, list.join(", "));
+        write!(f, "Tensor({name} {shape:?}: [{list}])")
+    }
 }
 
 impl Tensor {

@@ -36,13 +36,13 @@ unsafe impl Sync for TensorView<'_> {}
 // SAFETY: a mutable view is a unique borrow of bytes.
 unsafe impl Send for TensorViewMut<'_> {}
 
-/// Strides of row-major order, in elements.
+/// Strides of row-major order, in elements; those beyond 63 bits are the largest number of 63 bits.
 pub fn contiguous_strides(shape: &[usize]) -> Vec<i64> {
     let mut strides = vec![0; shape.len()];
     let mut stride = 1_i64;
     for (axis, size) in shape.iter().enumerate().rev() {
         strides[axis] = stride;
-        stride *= i64::try_from(*size).expect("sizes fit 63 bits").max(1);
+        stride = stride.saturating_mul(i64::try_from(*size).unwrap_or(i64::MAX).max(1));
     }
     strides
 }

@@ -237,7 +237,7 @@ fn captured_tensors_and_parameters_go_by_name() {
         [
             "FA304 parameter `temperature` is of type float, the launch passes type int",
             "FA304 there is no captured tensor `slopes`",
-            "FA301 dimension 1 of `bias` is 4, the launch needs 3",
+            "FA301 dimension 1 of `bias` is 4, the launch needs 3: `kv_len`, which `k` has by layout `bnsd`, [b, h, n, d]",
         ]
     );
     let plain = Kernel::reference(&variant)

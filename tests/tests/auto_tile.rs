@@ -24,7 +24,7 @@ const VARIANTS: [(&str, &str); 12] = [
     ("softcap", "head_dim = 128; score = softcap(score, 30.0);"),
     (
         "biased",
-        "head_dim = 64; tensor bias: fp16[h, q_len, kv_len]; score = score + bias[h, q_pos, kv_pos];",
+        "head_dim = 64; tensor bias: fp16[h, q_len, kv_len]; score = score + bias[h, q_idx, kv_idx];",
     ),
     (
         "alibi",

@@ -313,6 +313,9 @@ impl CpuBench {
             peak.flops / 1e9,
             peak.path
         );
+        if cfg!(debug_assertions) {
+            text.push_str("; this fa-gen is built without optimisation, and so is its loop that measures the peak: use --release");
+        }
         if let Some(bandwidth) = self.bandwidth {
             text.push_str(&format!(
                 "; measured read bandwidth {:.1} GB/s",

@@ -209,7 +209,11 @@ pub(super) fn table(rows: &[Row]) -> String {
                     percent(timed.spread)
                 },
                 format!("{:.1}", timed.gflops),
-                percent(timed.peak_share),
+                if cfg!(debug_assertions) && !timed.modelled {
+                    String::new()
+                } else {
+                    percent(timed.peak_share)
+                },
                 optional(timed.kv_gb_s, 1),
                 optional(timed.extra_mib, 1),
                 timed

@@ -55,7 +55,7 @@ pub struct TileCost {
     pub l2: f64,
     /// From the arrival of scores in UB to the departure of probabilities, over the slots that they pass through.
     pub slots: f64,
-    /// From the first score of a tile to its last partial output, over the tiles in flight.
+    /// From the first score of a tile to its last partial output, over the tiles that the cube core is ahead.
     pub latency: f64,
 }
 
@@ -131,7 +131,7 @@ impl<'a> CostModel<'a> {
         let (tasks, rows) = (rows_of_core / at.block_q, rows_of_core % at.block_q);
         let last = if rows == 0 { 0.0 } else { task(rows) };
         let tasks = f64::from(tasks) * task(at.block_q) + last;
-        tasks + self.tile(at).latency * f64::from(at.stages)
+        tasks + self.tile(at).latency * tiles_ahead(at)
     }
 
     /// What a full tile without a mask costs.
@@ -167,7 +167,7 @@ impl<'a> CostModel<'a> {
             mte3,
             l2: self.exchange(at, looks),
             slots: pass / f64::from(at.vector_slots),
-            latency: chain / f64::from(at.stages),
+            latency: chain / tiles_ahead(at),
         }
     }
 
@@ -412,6 +412,12 @@ impl<'a> CostModel<'a> {
             / f64::from(chip.cube_cores);
         (scores + partial + operands) / bytes_per_cycle
     }
+}
+
+/// Tiles that the cube core is ahead of the vector cores: scores of the next ones are ready when partial outputs of this
+/// one are. Without any the chain of a tile is what lies between two.
+fn tiles_ahead(at: &Arrangement) -> f64 {
+    f64::from(at.stages.saturating_sub(1).max(1))
 }
 
 /// The sizes of the blocks of a length.

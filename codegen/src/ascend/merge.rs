@@ -7,8 +7,9 @@ use fa_dsl::diagnostic::Diagnostic;
 use fa_targets::Target;
 
 use super::lower::names::pascal_case;
+use super::render;
 use super::view::{MemoryView, budget_lines, memory_view};
-use super::{kib, render};
+use crate::budget::kib;
 use crate::budget::{Budget, Buffer, MemoryUse};
 use crate::{GENERATOR_VERSION, GeneratedFile};
 

@@ -27,7 +27,7 @@ use fa_targets::Target;
 use crate::budget::{Budget, Buffer};
 use crate::{GeneratedFile, LengthLimits, Planned, Provenance, Tile};
 
-pub(crate) use choose::kib;
+use crate::budget::kib;
 use choose::{Choice, Chooser};
 use cost::CostModel;
 pub use cost::TileCost;

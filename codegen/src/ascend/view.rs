@@ -13,7 +13,8 @@ use super::lower::names::pascal_case;
 use super::lower::program::{Op, Program, Space};
 use super::lower::scalar::{Kept, ScalarPrinter, float_literal};
 use super::order::LastBarriers;
-use super::{Plan, kib, memory, order};
+use super::{Plan, memory, order};
+use crate::budget::kib;
 use crate::budget::{Buffer, MemoryUse};
 use crate::{GENERATOR_VERSION, Provenance};
 

@@ -8,10 +8,11 @@
 //! the same sum.
 
 use fa_dsl::diagnostic::{Code, Diagnostic};
+use fa_dsl::span::Spanned;
 use fa_dsl::variant::TileSpec;
 use fa_targets::Cpu;
 
-use crate::budget::{Budget, Buffer, MemoryUse};
+use crate::budget::{Budget, Buffer, MemoryUse, kib};
 
 /// Query rows that a micro-kernel works on at once.
 pub(super) const ROWS: u32 = 6;
@@ -125,50 +126,73 @@ fn largest_that_fits(written: &TileSpec, shape: Shape, cpu: &Cpu) -> (Blocking, 
 
 fn too_large(written: &TileSpec, shape: Shape, cpu: &Cpu, budget: &Budget) -> Diagnostic {
     let memory = &budget.memories[0];
+    let size = |rows: Option<Spanned<u32>>| rows.map_or(MIN_ROWS, |rows| rows.value);
+    let (block_q, block_kv) = (size(written.block_q), size(written.block_kv));
     let message = format!(
-        "L2 needs {}, {} has {}",
-        kib(memory.used_bytes()),
-        budget.target,
-        kib(memory.capacity_bytes)
+        "tile {block_q} x {block_kv} does not fit: {}",
+        memory.overrun(&budget.target)
     );
-    let (nearest, fits) = nearest_tile(written, shape, cpu);
-    let help = if fits {
-        format!(
-            "type `tile {{ block_q = {}; block_kv = {}; }}`, which needs {}, or `tile = auto`",
-            nearest.block_q,
-            nearest.block_kv,
-            kib(scratch_bytes(nearest, shape))
-        )
-    } else {
-        "reduce `head_dim`: no tile fits".to_owned()
+    let nearest = nearest_tile((block_q, block_kv), shape, cpu);
+    let help = match nearest {
+        Some((q, kv)) => format!(
+            "the nearest tile that fits is `tile {{ block_q = {q}; block_kv = {kv}; }}`; `target {} {{ tile = auto; }}` \
+             lets the planner choose on this target alone",
+            budget.target
+        ),
+        None => "reduce `head_dim`: no tile fits".to_owned(),
     };
     let mut diagnostic = Diagnostic::error(Code(101), message, help);
-    for (field, rows) in [("block_q", written.block_q), ("block_kv", written.block_kv)] {
-        if let Some(rows) = rows {
-            let label = format!("{} rows of {field}", rows.value);
-            diagnostic = diagnostic.at(rows.span, label);
+    let (rows_shrink, keys_shrink) = match nearest {
+        Some((q, kv)) => (q != block_q, kv != block_kv),
+        None => (true, true),
+    };
+    let label = memory.largest().map_or_else(String::new, |largest| {
+        let size = kib(largest.bytes());
+        format!("`{}` alone takes {size} of {}", largest.name, memory.memory)
+    });
+    let sides = [
+        (written.block_kv, keys_shrink),
+        (written.block_q, rows_shrink),
+    ];
+    let mut labels = [label, "too long as well".to_owned()].into_iter();
+    for (side, shrinks) in sides {
+        if let (Some(rows), true) = (side, shrinks) {
+            diagnostic = diagnostic.at(rows.span, labels.next().unwrap_or_default());
         }
     }
-    diagnostic.with_note(table(budget).join("\n"))
+    if let (Some(keys), Some((q, kv))) = (written.block_kv, nearest)
+        && q == block_q
+    {
+        diagnostic = diagnostic.with_patch(keys.span, format!("block_kv = {kv}"));
+    }
+    let mut note = memory.table();
+    if !block_q.is_multiple_of(ROWS) {
+        note.push_str(&format!(
+            "\n  rows of a task are filled up to whole micro-kernels of {ROWS}"
+        ));
+    }
+    diagnostic.with_note(note)
 }
 
-/// Halves the larger side of a written tile until it fits.
-fn nearest_tile(written: &TileSpec, shape: Shape, cpu: &Cpu) -> (Blocking, bool) {
-    let mut block_q = written.block_q.map_or(MIN_ROWS, |rows| rows.value);
-    let mut block_kv = written.block_kv.map_or(MIN_ROWS, |rows| rows.value);
-    loop {
-        let blocking = Blocking::new(block_q, block_kv, shape);
-        let fits = scratch_bytes(blocking, shape) <= cpu.l2_bytes;
-        if fits || block_q.max(block_kv) <= MIN_ROWS {
-            return (blocking, fits);
-        }
-        let larger = if block_q >= block_kv {
-            &mut block_q
-        } else {
-            &mut block_kv
-        };
-        *larger = (*larger / 2).next_multiple_of(MIN_ROWS);
-    }
+/// The tile with the most key rows that fits, with the query rows that are written, or halves of them where these leave
+/// too little room for keys.
+fn nearest_tile((block_q, block_kv): (u32, u32), shape: Shape, cpu: &Cpu) -> Option<(u32, u32)> {
+    let fits = |q: u32, kv: u32| scratch_bytes(Blocking::new(q, kv, shape), shape) <= cpu.l2_bytes;
+    let halves = || {
+        let next = |rows: &u32| (rows / 2).next_multiple_of(MIN_ROWS);
+        std::iter::successors(Some(block_q), move |rows| {
+            (*rows > MIN_ROWS).then(|| next(rows))
+        })
+    };
+    let wanted = [block_kv.min(AUTO_BLOCK_KV / 2), MIN_ROWS];
+    let rows = wanted
+        .into_iter()
+        .find_map(|keys| halves().find(|rows| fits(*rows, keys)))?;
+    let sizes: Vec<u32> = (1..=block_kv / MIN_ROWS)
+        .map(|units| units * MIN_ROWS)
+        .collect();
+    let fitting = sizes.partition_point(|keys| fits(rows, *keys));
+    Some((rows, sizes.get(fitting.checked_sub(1)?).copied()?))
 }
 
 fn scratch_bytes(blocking: Blocking, shape: Shape) -> u64 {
@@ -298,8 +322,4 @@ pub(super) fn table(budget: &Budget) -> Vec<String> {
         ));
     }
     lines
-}
-
-fn kib(bytes: u64) -> String {
-    format!("{:.2} KiB", bytes as f64 / 1024.0)
 }

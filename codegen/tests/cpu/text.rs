@@ -305,16 +305,18 @@ fn a_tile_beyond_the_cache_is_refused_with_one_that_fits() {
     assert_eq!(found[0].code.to_string(), "FA101");
     assert_eq!(
         found[0].message,
-        "L2 needs 3148.11 KiB, cpu has 1024.00 KiB"
+        "tile 1024 x 512 does not fit: L2 needs 3148.11 KiB and `cpu` has 1024 KiB (2175088 bytes too many)"
     );
     assert!(
-        found[0].help.contains("block_q = 128; block_kv = 256;"),
+        found[0].help.contains("block_q = 256; block_kv = 224;"),
         "{}",
         found[0].help
     );
-    variant.schedule.tile = tile(128, 256);
+    variant.schedule.tile = tile(256, 240);
+    assert_eq!(refused(&variant).len(), 1, "16 keys more do not fit");
+    variant.schedule.tile = tile(256, 224);
     let (plan, _) = rendered(&variant);
-    assert_eq!((plan.tile().block_q, plan.tile().block_kv), (128, 256));
+    assert_eq!((plan.tile().block_q, plan.tile().block_kv), (256, 224));
 }
 
 #[test]

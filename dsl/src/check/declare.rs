@@ -349,6 +349,22 @@ impl Declare<'_> {
                 counts[index] = counts[index].checked_add(factor)?;
                 Some(0)
             }
+            ExprKind::Name(name)
+                if ["heads", "kv_heads"].contains(&name.as_str())
+                    && !self.env.names.contains_key(name.as_str()) =>
+            {
+                let size = if name == "heads" { "h" } else { "kv_h" };
+                self.sink.push(
+                    Diagnostic::error(
+                        codes::UNKNOWN_NAME,
+                        format!("`{name}` is no size of a dimension"),
+                        format!("did you mean `{size}`?"),
+                    )
+                    .at(expr.span, "a field of the variant")
+                    .with_patch(expr.span, size),
+                );
+                None
+            }
             _ => self.constant(expr)?.checked_mul(factor),
         }
     }

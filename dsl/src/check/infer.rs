@@ -129,6 +129,11 @@ impl Infer<'_> {
         } else {
             "…"
         };
+        let short = short
+            .strip_prefix('(')
+            .and_then(|inner| inner.strip_suffix(')'))
+            .filter(|inner| !inner.contains([')', '(']))
+            .unwrap_or(short);
         match (from, to) {
             (Type::Int, Type::Float) => match with_float_literals(expr) {
                 Some(floats) => format!("write `{floats}`; between ints `/` rounds down"),

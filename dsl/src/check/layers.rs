@@ -421,6 +421,19 @@ fn unknown_key(name: &Name, spec: &Spec) -> Diagnostic {
     }
 }
 
+/// What fields are called elsewhere.
+const OTHER_NAMES: [(&str, &str); 9] = [
+    ("num_heads", "heads"),
+    ("n_heads", "heads"),
+    ("num_kv_heads", "kv_heads"),
+    ("n_kv_heads", "kv_heads"),
+    ("head_size", "head_dim"),
+    ("dim_head", "head_dim"),
+    ("dtype", "precision"),
+    ("softmax_scale", "scale"),
+    ("sm_scale", "scale"),
+];
+
 /// An unknown field or block of a variant.
 fn unknown(name: &Name, in_target: bool) -> Diagnostic {
     let owner = SPECS
@@ -437,7 +450,10 @@ fn unknown(name: &Name, in_target: bool) -> Diagnostic {
         .filter(|spec| spec.in_target || !in_target)
         .map(|spec| spec.name)
         .chain((!in_target).then_some("target"));
-    if let Some(near) = nearest(&name.text, names.clone()) {
+    let meant = OTHER_NAMES
+        .iter()
+        .find_map(|(other, field)| (*other == name.text).then_some(*field));
+    if let Some(near) = meant.or_else(|| nearest(&name.text, names.clone())) {
         return Diagnostic::error(
             codes::UNKNOWN_FIELD,
             message,

@@ -109,7 +109,10 @@ impl Infer<'_> {
 
     fn not_callable(&mut self, name: &Name) -> Option<Hir> {
         if env::is_reserved(&name.text) || self.env.names.contains_key(&name.text) {
-            let tensor = matches!(self.env.names.get(&name.text), Some((Def::Tensor(_), _)));
+            // It is meant to be read, however it is written.
+            let def = self.env.names.get(&name.text).copied();
+            self.used.extend(def.map(|(_, at)| at));
+            let tensor = matches!(def, Some((Def::Tensor(_), _)));
             let help = if tensor {
                 format!("write `{}[…]`: tensors are indexed", name.text)
             } else {
@@ -132,7 +135,12 @@ impl Infer<'_> {
             (None, "where" | "select") => "write `if c { x } else { y }`".to_owned(),
             (None, "ceil") => "write `-floor(-x)`".to_owned(),
             (None, "round") => "write `floor(x + 0.5)`".to_owned(),
-            _ => "the functions are min, max, abs, exp, log, sqrt, rsqrt, tanh, sigmoid, floor, clamp, softcap, float and int".to_owned(),
+            (None, "sliding_window" | "sliding" | "local") => {
+                "write `window(left, right)`, with keys on either side, such as `window(255, 0)`".to_owned()
+            }
+            _ => "the functions are min, max, abs, exp, log, sqrt, rsqrt, tanh, sigmoid, floor, clamp, softcap, float and int; \
+                  masks are causal, window, prefix, padding, same and dense"
+                .to_owned(),
         };
         let mut report = Diagnostic::error(
             codes::UNKNOWN_NAME,

@@ -126,7 +126,12 @@ fn outside(piece: &str, word: &str, start: usize, file: FileId) -> Option<Diagno
         None => Diagnostic::error(
             codes::SYNTAX,
             format!("`{shown}` stands outside any `attention`"),
-            "put fields into `attention NAME { … }`; a file holds `attention` and `const` items",
+            if piece[length..].trim_start().starts_with(['/', '.']) {
+                "write the path of a file as a string, `attention!(\"variants/local.fa\")`"
+            } else {
+                "put fields into `attention NAME { … }`; a file holds `attention` and `const` items, and the macro also takes \
+                 the fields of one variant between angle brackets, `attention!(< … >)`"
+            },
         )
         .at(at, "`attention` or `const` is expected here"),
     };

@@ -12,10 +12,10 @@
  *
  * buffer         memory  copies x rows x cols x bytes        KiB
  * q_tile         L1           1 x  256 x   64 x 2          32.00
- * k_tile         L1           1 x  384 x   64 x 2          48.00
- * v_tile         L1           1 x  384 x   64 x 2          48.00
+ * k_tile         L1           1 x  768 x   64 x 2          96.00
+ * v_tile         L1           1 x  768 x   64 x 2          96.00
  * p_tile         L1           2 x  128 x  128 x 2          64.00
- *                L1      total                         192 KiB of 511.75 KiB
+ *                L1      total                         288 KiB of 511.75 KiB
  * q_left         L0A          1 x  128 x   64 x 2          16.00
  * p_left         L0A          1 x  128 x  128 x 2          32.00
  *                L0A     total                         48 KiB of 64 KiB
@@ -37,11 +37,11 @@
  * rescale        UB           3 x    1 x  128 x 4           1.50
  * final_sum      UB           3 x    1 x  128 x 4           1.50
  * lse            UB           1 x    1 x  128 x 4           0.50
- * counter        UB           1 x    1 x  384 x 4           1.50
+ * counter        UB           1 x    1 x  768 x 4           3.00
  * row_counter    UB           1 x  128 x    8 x 4           4.00
  * row_value      UB           1 x  128 x    8 x 4           4.00
- * column_value   UB           2 x    1 x  384 x 4           3.00
- *                UB      total                         160 KiB of 183.75 KiB
+ * column_value   UB           2 x    1 x  768 x 4           6.00
+ *                UB      total                         164.5 KiB of 183.75 KiB
  */
 
 #include "kernel_operator.h"
@@ -64,23 +64,23 @@ constexpr uint32_t kValueDim = 64;      // columns of V and O
 constexpr uint32_t kValueDimPad = 64;   // the same in whole fractals
 constexpr uint32_t kPartialPitch = 128; // from one row of a partial output to the next: full-bandwidth addresses
 constexpr uint32_t kBlockQ = 256;        // query rows of a tile, at most
-constexpr uint32_t kBlockKv = 384;       // key rows of a tile
+constexpr uint32_t kBlockKv = 768;       // key rows of a tile
 constexpr uint32_t kStages = 3;          // tiles in flight: slots of the workspace rings
 constexpr uint32_t kLead = kStages - 1;  // tiles whose scores are ready before the first one's output
 constexpr uint32_t kScoresAhead = 1; // blocks of scores that are multiplied while the first probabilities are on their way
 constexpr uint32_t kSubRows = 128;       // query rows that L0A holds
 constexpr uint32_t kScoreRows = 64;      // query rows of one Mmad of Q K^T
 constexpr uint32_t kSubKeys = 128;       // key rows of one Mmad
-constexpr uint32_t kHalfKeys = 256;      // key rows of the first half of a tile: the next tile's move in when these are read
+constexpr uint32_t kHalfKeys = 384;      // key rows of the first half of a tile: the next tile's move in when these are read
 constexpr uint32_t kSubDepth = 64;      // columns of Q and K that one Mmad sums over
 constexpr uint32_t kSubValues = 64;     // value columns of one Mmad
 constexpr uint32_t kCoreRows = 128;       // query rows of a vector core
-constexpr uint32_t kKeyRows = 20;        // query rows whose exchange takes as long as keys and values of a tile
+constexpr uint32_t kKeyRows = 21;        // query rows whose exchange takes as long as keys and values of a tile
 constexpr uint32_t kRowStep = 48;        // rows that the softmax takes at a time
 constexpr uint32_t kOutputStep = 96;     // rows that the output takes at a time
 constexpr uint32_t kGroups = 2;          // groups of lanes that vector code covers in one pass
 constexpr uint32_t kChunk = 128;         // score columns of a pass
-constexpr uint32_t kChunks = 3;          // passes over a full tile
+constexpr uint32_t kChunks = 6;          // passes over a full tile
 constexpr uint32_t kColumns = kChunks * kChunk;
 
 // ---- The chip ----
@@ -98,9 +98,9 @@ constexpr uint32_t kRowLanes = kCoreRows * kBlockLanes; // lanes of a value of a
 // ---- On-chip memory: bytes of one copy, and where the first copy starts ----
 constexpr uint32_t kQTileBytes = 256 * 64 * 2; // queries of the task: 256 x 64 fp16
 constexpr uint32_t kQTileAt = 0;
-constexpr uint32_t kKTileBytes = 384 * 64 * 2; // keys of the tile: 384 x 64 fp16
+constexpr uint32_t kKTileBytes = 768 * 64 * 2; // keys of the tile: 768 x 64 fp16
 constexpr uint32_t kKTileAt = kQTileAt + kQTileBytes;
-constexpr uint32_t kVTileBytes = 384 * 64 * 2; // values of the tile: 384 x 64 fp16
+constexpr uint32_t kVTileBytes = 768 * 64 * 2; // values of the tile: 768 x 64 fp16
 constexpr uint32_t kVTileAt = kKTileAt + kKTileBytes;
 constexpr uint32_t kPTileBytes = 128 * 128 * 2; // a block of the probabilities: 128 x 128 fp16
 constexpr uint32_t kPTileAt = kVTileAt + kVTileBytes;
@@ -156,13 +156,13 @@ constexpr uint32_t kFinalSumBytes = 1 * 128 * 4; // divisor of finished rows: 1 
 constexpr uint32_t kFinalSumAt = kRescaleAt + 3 * kRescaleBytes;
 constexpr uint32_t kLseBytes = 1 * 128 * 4; // log of the sum of exponentials: 1 x 128 fp32
 constexpr uint32_t kLseAt = kFinalSumAt + 3 * kFinalSumBytes;
-constexpr uint32_t kCounterBytes = 1 * 384 * 4; // 0, 1, 2, ...: 1 x 384 fp32
+constexpr uint32_t kCounterBytes = 1 * 768 * 4; // 0, 1, 2, ...: 1 x 768 fp32
 constexpr uint32_t kCounterAt = kLseAt + kLseBytes;
 constexpr uint32_t kRowCounterBytes = 128 * 8 * 4; // 0, 1, 2, ..., one block each: 128 x 8 fp32
 constexpr uint32_t kRowCounterAt = kCounterAt + kCounterBytes;
 constexpr uint32_t kRowValueBytes = 128 * 8 * 4; // values of a query row, one block each: 128 x 8 fp32
 constexpr uint32_t kRowValueAt = kRowCounterAt + kRowCounterBytes;
-constexpr uint32_t kColumnValueBytes = 1 * 384 * 4; // values of a key row: 1 x 384 fp32
+constexpr uint32_t kColumnValueBytes = 1 * 768 * 4; // values of a key row: 1 x 768 fp32
 constexpr uint32_t kColumnValueAt = kRowValueAt + kRowValueBytes;
 constexpr uint32_t kUbEnd = kColumnValueAt + 2 * kColumnValueBytes;
 constexpr uint32_t kUbCapacity = 188160; // 192 KiB less 256 bytes and the 8 KiB scratch that the toolchain keeps

@@ -11,10 +11,10 @@
  *
  * buffer         memory  copies x rows x cols x bytes        KiB
  * q_tile         L1           1 x  256 x   64 x 2          32.00
- * k_tile         L1           1 x  384 x   64 x 2          48.00
- * v_tile         L1           1 x  384 x   64 x 2          48.00
+ * k_tile         L1           1 x  512 x   64 x 2          64.00
+ * v_tile         L1           1 x  512 x   64 x 2          64.00
  * p_tile         L1           2 x  128 x  128 x 2          64.00
- *                L1      total                         192 KiB of 511.75 KiB
+ *                L1      total                         224 KiB of 511.75 KiB
  * q_left         L0A          1 x  128 x   64 x 2          16.00
  * p_left         L0A          1 x  128 x  128 x 2          32.00
  *                L0A     total                         48 KiB of 64 KiB
@@ -58,7 +58,7 @@ constexpr uint32_t kValueDim = 64;      // columns of V and O
 constexpr uint32_t kValueDimPad = 64;   // the same in whole fractals
 constexpr uint32_t kPartialPitch = 128; // from one row of a partial output to the next: full-bandwidth addresses
 constexpr uint32_t kBlockQ = 256;        // query rows of a tile, at most
-constexpr uint32_t kBlockKv = 384;       // key rows of a tile
+constexpr uint32_t kBlockKv = 512;       // key rows of a tile
 constexpr uint32_t kStages = 3;          // tiles in flight: slots of the workspace rings
 constexpr uint32_t kLead = kStages - 1;  // tiles whose scores are ready before the first one's output
 constexpr uint32_t kScoresAhead = 1; // blocks of scores that are multiplied while the first probabilities are on their way
@@ -74,7 +74,7 @@ constexpr uint32_t kRowStep = 64;        // rows that the softmax takes at a tim
 constexpr uint32_t kOutputStep = 128;     // rows that the output takes at a time
 constexpr uint32_t kGroups = 2;          // groups of lanes that vector code covers in one pass
 constexpr uint32_t kChunk = 128;         // score columns of a pass
-constexpr uint32_t kChunks = 3;          // passes over a full tile
+constexpr uint32_t kChunks = 4;          // passes over a full tile
 constexpr uint32_t kColumns = kChunks * kChunk;
 
 // ---- The chip ----
@@ -91,9 +91,9 @@ constexpr uint32_t kVectorCores = 2;     // of a cube core
 // ---- On-chip memory: bytes of one copy, and where the first copy starts ----
 constexpr uint32_t kQTileBytes = 256 * 64 * 2; // queries of the task: 256 x 64 fp16
 constexpr uint32_t kQTileAt = 0;
-constexpr uint32_t kKTileBytes = 384 * 64 * 2; // keys of the tile: 384 x 64 fp16
+constexpr uint32_t kKTileBytes = 512 * 64 * 2; // keys of the tile: 512 x 64 fp16
 constexpr uint32_t kKTileAt = kQTileAt + kQTileBytes;
-constexpr uint32_t kVTileBytes = 384 * 64 * 2; // values of the tile: 384 x 64 fp16
+constexpr uint32_t kVTileBytes = 512 * 64 * 2; // values of the tile: 512 x 64 fp16
 constexpr uint32_t kVTileAt = kKTileAt + kKTileBytes;
 constexpr uint32_t kPTileBytes = 128 * 128 * 2; // a block of the probabilities: 128 x 128 fp16
 constexpr uint32_t kPTileAt = kVTileAt + kVTileBytes;

@@ -11,11 +11,11 @@
  * mask  = kv_pos <= q_pos && (q_pos - kv_pos <= 1023 && kv_pos - q_pos <= 0)
  *
  * buffer         memory  copies x rows x cols x bytes        KiB
- * q_tile         L1           1 x  192 x  128 x 2          48.00
+ * q_tile         L1           1 x  224 x  128 x 2          56.00
  * k_tile         L1           1 x  512 x  128 x 2         128.00
  * v_tile         L1           1 x  512 x  128 x 2         128.00
  * p_tile         L1           2 x  128 x  128 x 2          64.00
- *                L1      total                         368 KiB of 511.75 KiB
+ *                L1      total                         376 KiB of 511.75 KiB
  * q_left         L0A          1 x  128 x  128 x 2          32.00
  * p_left         L0A          1 x  128 x  128 x 2          32.00
  *                L0A     total                         64 KiB of 64 KiB
@@ -28,20 +28,20 @@
  * slot           UB           3 x   32 x  128 x 4          48.00
  * temp           UB           3 x   32 x  128 x 4          48.00
  * folded         UB           2 x    1 x  512 x 4           4.00
- * o_acc          UB           1 x   96 x  128 x 4          48.00
- * row_blocks     UB           1 x  192 x    8 x 4           6.00
- * row_max        UB           1 x    1 x   96 x 4           0.38
- * row_sum        UB           1 x    1 x   96 x 4           0.38
- * tile_max       UB           1 x    1 x   96 x 4           0.38
- * tile_sum       UB           1 x    1 x   96 x 4           0.38
- * rescale        UB           3 x    1 x   96 x 4           1.12
- * final_sum      UB           3 x    1 x   96 x 4           1.12
- * lse            UB           1 x    1 x   96 x 4           0.38
+ * o_acc          UB           1 x  112 x  128 x 4          56.00
+ * row_blocks     UB           1 x  224 x    8 x 4           7.00
+ * row_max        UB           1 x    1 x  112 x 4           0.44
+ * row_sum        UB           1 x    1 x  112 x 4           0.44
+ * tile_max       UB           1 x    1 x  112 x 4           0.44
+ * tile_sum       UB           1 x    1 x  112 x 4           0.44
+ * rescale        UB           3 x    1 x  112 x 4           1.31
+ * final_sum      UB           3 x    1 x  112 x 4           1.31
+ * lse            UB           1 x    1 x  112 x 4           0.44
  * counter        UB           1 x    1 x  512 x 4           2.00
- * row_counter    UB           1 x   96 x    8 x 4           3.00
- * row_value      UB           1 x   96 x    8 x 4           3.00
+ * row_counter    UB           1 x  112 x    8 x 4           3.50
+ * row_value      UB           1 x  112 x    8 x 4           3.50
  * column_value   UB           1 x    1 x  512 x 4           2.00
- *                UB      total                         168.12 KiB of 183.75 KiB
+ *                UB      total                         178.81 KiB of 183.75 KiB
  */
 
 #include "kernel_operator.h"
@@ -63,7 +63,7 @@ constexpr uint32_t kHeadDimPad = 128;    // the same in whole fractals
 constexpr uint32_t kValueDim = 128;      // columns of V and O
 constexpr uint32_t kValueDimPad = 128;   // the same in whole fractals
 constexpr uint32_t kPartialPitch = 128; // from one row of a partial output to the next: full-bandwidth addresses
-constexpr uint32_t kBlockQ = 192;        // query rows of a tile, at most
+constexpr uint32_t kBlockQ = 224;        // query rows of a tile, at most
 constexpr uint32_t kBlockKv = 512;       // key rows of a tile
 constexpr uint32_t kStages = 3;          // tiles in flight: slots of the workspace rings
 constexpr uint32_t kLead = kStages - 1;  // tiles whose scores are ready before the first one's output
@@ -74,7 +74,7 @@ constexpr uint32_t kSubKeys = 128;       // key rows of one Mmad
 constexpr uint32_t kHalfKeys = 256;      // key rows of the first half of a tile: the next tile's move in when these are read
 constexpr uint32_t kSubDepth = 128;      // columns of Q and K that one Mmad sums over
 constexpr uint32_t kSubValues = 128;     // value columns of one Mmad
-constexpr uint32_t kCoreRows = 96;       // query rows of a vector core
+constexpr uint32_t kCoreRows = 112;       // query rows of a vector core
 constexpr uint32_t kKeyRows = 37;        // query rows whose exchange takes as long as keys and values of a tile
 constexpr uint32_t kRowStep = 32;        // rows that the softmax takes at a time
 constexpr uint32_t kOutputStep = 32;     // rows that the output takes at a time
@@ -96,7 +96,7 @@ constexpr uint32_t kVectorCores = 2;     // of a cube core
 constexpr uint32_t kRowLanes = kCoreRows * kBlockLanes; // lanes of a value of a query row
 
 // ---- On-chip memory: bytes of one copy, and where the first copy starts ----
-constexpr uint32_t kQTileBytes = 192 * 128 * 2; // queries of the task: 192 x 128 bf16
+constexpr uint32_t kQTileBytes = 224 * 128 * 2; // queries of the task: 224 x 128 bf16
 constexpr uint32_t kQTileAt = 0;
 constexpr uint32_t kKTileBytes = 512 * 128 * 2; // keys of the tile: 512 x 128 bf16
 constexpr uint32_t kKTileAt = kQTileAt + kQTileBytes;
@@ -138,29 +138,29 @@ constexpr uint32_t kTempBytes = 32 * 128 * 4; // steps of the vector programs: 3
 constexpr uint32_t kTempAt = kSlotAt + 3 * kSlotBytes;
 constexpr uint32_t kFoldedBytes = 1 * 512 * 4; // scores on the way to one number a row; factors of the output: 1 x 512 fp32
 constexpr uint32_t kFoldedAt = kTempAt + 3 * kTempBytes;
-constexpr uint32_t kOAccBytes = 96 * 128 * 4; // output of the task, unscaled: 96 x 128 fp32
+constexpr uint32_t kOAccBytes = 112 * 128 * 4; // output of the task, unscaled: 112 x 128 fp32
 constexpr uint32_t kOAccAt = kFoldedAt + 2 * kFoldedBytes;
-constexpr uint32_t kRowBlocksBytes = 192 * 8 * 4; // a row's reference, one block for every group of lanes: 192 x 8 fp32
+constexpr uint32_t kRowBlocksBytes = 224 * 8 * 4; // a row's reference, one block for every group of lanes: 224 x 8 fp32
 constexpr uint32_t kRowBlocksAt = kOAccAt + kOAccBytes;
-constexpr uint32_t kRowMaxBytes = 1 * 96 * 4; // reference of a row: a maximum of its scores: 1 x 96 fp32
+constexpr uint32_t kRowMaxBytes = 1 * 112 * 4; // reference of a row: a maximum of its scores: 1 x 112 fp32
 constexpr uint32_t kRowMaxAt = kRowBlocksAt + kRowBlocksBytes;
-constexpr uint32_t kRowSumBytes = 1 * 96 * 4; // running sum of a row: 1 x 96 fp32
+constexpr uint32_t kRowSumBytes = 1 * 112 * 4; // running sum of a row: 1 x 112 fp32
 constexpr uint32_t kRowSumAt = kRowMaxAt + kRowMaxBytes;
-constexpr uint32_t kTileMaxBytes = 1 * 96 * 4; // maximum of the tile: 1 x 96 fp32
+constexpr uint32_t kTileMaxBytes = 1 * 112 * 4; // maximum of the tile: 1 x 112 fp32
 constexpr uint32_t kTileMaxAt = kRowSumAt + kRowSumBytes;
-constexpr uint32_t kTileSumBytes = 1 * 96 * 4; // sum of the tile: 1 x 96 fp32
+constexpr uint32_t kTileSumBytes = 1 * 112 * 4; // sum of the tile: 1 x 112 fp32
 constexpr uint32_t kTileSumAt = kTileMaxAt + kTileMaxBytes;
-constexpr uint32_t kRescaleBytes = 1 * 96 * 4; // exp(old reference - new reference): 1 x 96 fp32
+constexpr uint32_t kRescaleBytes = 1 * 112 * 4; // exp(old reference - new reference): 1 x 112 fp32
 constexpr uint32_t kRescaleAt = kTileSumAt + kTileSumBytes;
-constexpr uint32_t kFinalSumBytes = 1 * 96 * 4; // divisor of finished rows: 1 x 96 fp32
+constexpr uint32_t kFinalSumBytes = 1 * 112 * 4; // divisor of finished rows: 1 x 112 fp32
 constexpr uint32_t kFinalSumAt = kRescaleAt + 3 * kRescaleBytes;
-constexpr uint32_t kLseBytes = 1 * 96 * 4; // log of the sum of exponentials: 1 x 96 fp32
+constexpr uint32_t kLseBytes = 1 * 112 * 4; // log of the sum of exponentials: 1 x 112 fp32
 constexpr uint32_t kLseAt = kFinalSumAt + 3 * kFinalSumBytes;
 constexpr uint32_t kCounterBytes = 1 * 512 * 4; // 0, 1, 2, ...: 1 x 512 fp32
 constexpr uint32_t kCounterAt = kLseAt + kLseBytes;
-constexpr uint32_t kRowCounterBytes = 96 * 8 * 4; // 0, 1, 2, ..., one block each: 96 x 8 fp32
+constexpr uint32_t kRowCounterBytes = 112 * 8 * 4; // 0, 1, 2, ..., one block each: 112 x 8 fp32
 constexpr uint32_t kRowCounterAt = kCounterAt + kCounterBytes;
-constexpr uint32_t kRowValueBytes = 96 * 8 * 4; // values of a query row, one block each: 96 x 8 fp32
+constexpr uint32_t kRowValueBytes = 112 * 8 * 4; // values of a query row, one block each: 112 x 8 fp32
 constexpr uint32_t kRowValueAt = kRowCounterAt + kRowCounterBytes;
 constexpr uint32_t kColumnValueBytes = 1 * 512 * 4; // values of a key row: 1 x 512 fp32
 constexpr uint32_t kColumnValueAt = kRowValueAt + kRowValueBytes;

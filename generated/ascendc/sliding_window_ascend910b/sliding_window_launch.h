@@ -19,7 +19,7 @@
 namespace fa_sliding_window {
 constexpr const char* kSymbol = "fa_sliding_window_forward";
 constexpr int64_t kLeastTaskRows = 16;                 // query rows of a task, at the least
-constexpr uint64_t kWorkspaceBytesPerCore = 2064384; // per cube core
+constexpr uint64_t kWorkspaceBytesPerCore = 2408448; // per cube core
 constexpr uint64_t kWorkspaceAlignment = 512;           // bytes
 
 // Device addresses of the tensors.

@@ -19,7 +19,7 @@
 namespace fa_training {
 constexpr const char* kSymbol = "fa_training_forward";
 constexpr int64_t kLeastTaskRows = 16;                 // query rows of a task, at the least
-constexpr uint64_t kWorkspaceBytesPerCore = 884736; // per cube core
+constexpr uint64_t kWorkspaceBytesPerCore = 1474560; // per cube core
 constexpr uint64_t kWorkspaceAlignment = 512;           // bytes
 
 // Device addresses of the tensors.

@@ -13,10 +13,10 @@
  *
  * buffer         memory  copies x rows x cols x bytes        KiB
  * q_tile         L1           1 x  192 x   64 x 4          48.00
- * k_tile         L1           1 x  128 x   64 x 4          32.00
- * v_tile         L1           1 x  128 x   64 x 4          32.00
+ * k_tile         L1           1 x  256 x   64 x 4          64.00
+ * v_tile         L1           1 x  256 x   64 x 4          64.00
  * p_tile         L1           2 x   64 x   64 x 4          32.00
- *                L1      total                         144 KiB of 511.75 KiB
+ *                L1      total                         208 KiB of 511.75 KiB
  * q_left         L0A          1 x   64 x   64 x 4          16.00
  * p_left         L0A          1 x   64 x   64 x 4          16.00
  *                L0A     total                         32 KiB of 64 KiB
@@ -38,17 +38,17 @@
  * rescale        UB           3 x    1 x   96 x 4           1.12
  * final_sum      UB           3 x    1 x   96 x 4           1.12
  * lse            UB           1 x    1 x   96 x 4           0.38
- * counter        UB           1 x    1 x  128 x 4           0.50
+ * counter        UB           1 x    1 x  256 x 4           1.00
  * row_counter    UB           1 x   96 x    8 x 4           3.00
  * row_value      UB           1 x   96 x    8 x 4           3.00
- * column_value   UB           1 x    1 x  128 x 4           0.50
+ * column_value   UB           1 x    1 x  256 x 4           1.00
  * table0         UB           1 x   33 x    8 x 4           1.03
  * window0        UB           1 x    1 x  175 x 4           0.69
  * table_raw      UB           1 x    1 x  528 x 2           1.03
  * philox_words   UB           2 x   64 x   16 x 4           8.00
  * philox_part    UB           2 x    8 x   16 x 4           1.00
  * philox_index   UB           1 x    1 x   16 x 4           0.06
- *                UB      total                         178.94 KiB of 183.75 KiB
+ *                UB      total                         179.94 KiB of 183.75 KiB
  */
 
 #include "kernel_operator.h"
@@ -71,23 +71,23 @@ constexpr uint32_t kValueDim = 64;      // columns of V and O
 constexpr uint32_t kValueDimPad = 64;   // the same in whole fractals
 constexpr uint32_t kPartialPitch = 128; // from one row of a partial output to the next: full-bandwidth addresses
 constexpr uint32_t kBlockQ = 192;        // query rows of a tile, at most
-constexpr uint32_t kBlockKv = 128;       // key rows of a tile
+constexpr uint32_t kBlockKv = 256;       // key rows of a tile
 constexpr uint32_t kStages = 3;          // tiles in flight: slots of the workspace rings
 constexpr uint32_t kLead = kStages - 1;  // tiles whose scores are ready before the first one's output
 constexpr uint32_t kScoresAhead = 1; // blocks of scores that are multiplied while the first probabilities are on their way
 constexpr uint32_t kSubRows = 64;       // query rows that L0A holds
 constexpr uint32_t kScoreRows = 32;      // query rows of one Mmad of Q K^T
 constexpr uint32_t kSubKeys = 64;       // key rows of one Mmad
-constexpr uint32_t kHalfKeys = 64;      // key rows of the first half of a tile: the next tile's move in when these are read
+constexpr uint32_t kHalfKeys = 128;      // key rows of the first half of a tile: the next tile's move in when these are read
 constexpr uint32_t kSubDepth = 64;      // columns of Q and K that one Mmad sums over
 constexpr uint32_t kSubValues = 64;     // value columns of one Mmad
 constexpr uint32_t kCoreRows = 96;       // query rows of a vector core
-constexpr uint32_t kKeyRows = 26;        // query rows whose exchange takes as long as keys and values of a tile
+constexpr uint32_t kKeyRows = 29;        // query rows whose exchange takes as long as keys and values of a tile
 constexpr uint32_t kRowStep = 48;        // rows that the softmax takes at a time
 constexpr uint32_t kOutputStep = 96;     // rows that the output takes at a time
 constexpr uint32_t kGroups = 2;          // groups of lanes that vector code covers in one pass
 constexpr uint32_t kChunk = 128;         // score columns of a pass
-constexpr uint32_t kChunks = 1;          // passes over a full tile
+constexpr uint32_t kChunks = 2;          // passes over a full tile
 constexpr uint32_t kColumns = kChunks * kChunk;
 
 // ---- The chip ----
@@ -105,9 +105,9 @@ constexpr uint32_t kRowLanes = kCoreRows * kBlockLanes; // lanes of a value of a
 // ---- On-chip memory: bytes of one copy, and where the first copy starts ----
 constexpr uint32_t kQTileBytes = 192 * 64 * 4; // queries of the task: 192 x 64 fp32
 constexpr uint32_t kQTileAt = 0;
-constexpr uint32_t kKTileBytes = 128 * 64 * 4; // keys of the tile: 128 x 64 fp32
+constexpr uint32_t kKTileBytes = 256 * 64 * 4; // keys of the tile: 256 x 64 fp32
 constexpr uint32_t kKTileAt = kQTileAt + kQTileBytes;
-constexpr uint32_t kVTileBytes = 128 * 64 * 4; // values of the tile: 128 x 64 fp32
+constexpr uint32_t kVTileBytes = 256 * 64 * 4; // values of the tile: 256 x 64 fp32
 constexpr uint32_t kVTileAt = kKTileAt + kKTileBytes;
 constexpr uint32_t kPTileBytes = 64 * 64 * 4; // a block of the probabilities: 64 x 64 fp32
 constexpr uint32_t kPTileAt = kVTileAt + kVTileBytes;
@@ -163,13 +163,13 @@ constexpr uint32_t kFinalSumBytes = 1 * 96 * 4; // divisor of finished rows: 1 x
 constexpr uint32_t kFinalSumAt = kRescaleAt + 3 * kRescaleBytes;
 constexpr uint32_t kLseBytes = 1 * 96 * 4; // log of the sum of exponentials: 1 x 96 fp32
 constexpr uint32_t kLseAt = kFinalSumAt + 3 * kFinalSumBytes;
-constexpr uint32_t kCounterBytes = 1 * 128 * 4; // 0, 1, 2, ...: 1 x 128 fp32
+constexpr uint32_t kCounterBytes = 1 * 256 * 4; // 0, 1, 2, ...: 1 x 256 fp32
 constexpr uint32_t kCounterAt = kLseAt + kLseBytes;
 constexpr uint32_t kRowCounterBytes = 96 * 8 * 4; // 0, 1, 2, ..., one block each: 96 x 8 fp32
 constexpr uint32_t kRowCounterAt = kCounterAt + kCounterBytes;
 constexpr uint32_t kRowValueBytes = 96 * 8 * 4; // values of a query row, one block each: 96 x 8 fp32
 constexpr uint32_t kRowValueAt = kRowCounterAt + kRowCounterBytes;
-constexpr uint32_t kColumnValueBytes = 1 * 128 * 4; // values of a key row: 1 x 128 fp32
+constexpr uint32_t kColumnValueBytes = 1 * 256 * 4; // values of a key row: 1 x 256 fp32
 constexpr uint32_t kColumnValueAt = kRowValueAt + kRowValueBytes;
 constexpr uint32_t kTable0Bytes = 33 * 8 * 4; // a captured table: 33 x 8 fp32
 constexpr uint32_t kTable0At = kColumnValueAt + kColumnValueBytes;
@@ -1905,12 +1905,17 @@ private:
         const uint32_t firstRow = task.qFirst + share.first + chunk.firstRow;
         dropout_.Apply(chunk.scores, Temp(0), plane, firstRow, at.FirstKey() + chunk.firstCol, chunk.rows);
     }
-    // A block of lanes of every row into a number.
+    // A block of lanes of every row into a number, over all chunks of the tile so far.
     template <class Reduction>
     __aicore__ inline void FoldChunk(const Chunk& chunk)
     {
-        Reduction::ReduceBlocks(Folded(0), chunk.scores, chunk.rows * kGroups);
+        const bool isFirst = chunk.firstCol == 0;
+        Reduction::ReduceBlocks(Folded(isFirst ? 0 : 1), chunk.scores, chunk.rows * kGroups);
         AscendC::PipeBarrier<PIPE_V>();
+        if (!isFirst) {
+            Reduction::Fold(Folded(0), Folded(0), Folded(1), chunk.rows * kChunkBlocks);
+            AscendC::PipeBarrier<PIPE_V>();
+        }
     }
 
     // What FoldChunk left of a row into one number. Rows come in whole blocks: those past the last hold garbage.

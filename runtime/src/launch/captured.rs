@@ -3,10 +3,10 @@
 use fa_dsl::check::nearest;
 use fa_dsl::codes::{LAUNCH_ARGUMENT, LAUNCH_INPUTS};
 use fa_dsl::diagnostic::Diagnostic;
-use fa_dsl::variant::{Dim, Size, Tensor, Variant};
+use fa_dsl::variant::{Dim, Layout, Size, Tensor, Variant};
 
 use super::LaunchSizes;
-use super::check::memory;
+use super::check::{axes, memory};
 use crate::abi::MAX_RANK;
 use crate::view::TensorView;
 
@@ -38,7 +38,7 @@ pub(super) fn resolve<'a>(
                     LAUNCH_INPUTS,
                     format!("captured tensor `{}` is missing", declared.name),
                     format!(
-                        "pass it at launch, on the command line by `--in {}=FILE.npy`",
+                        "pass it at launch: `--in {0}=FILE.npy` on the command line, `.tensor(\"{0}\", …)` in Rust",
                         declared.name
                     ),
                 )
@@ -95,7 +95,8 @@ fn check_one(
             format!("convert the argument to {}", declared.dtype.name()),
         ));
     }
-    let expected = expected_shape(variant, declared, sizes);
+    let dims = expected_dims(variant, declared);
+    let expected: Vec<usize> = dims.iter().map(|dim| dim_size(dim, sizes)).collect();
     if view.shape().len() != expected.len() || declared.dims.len() > MAX_RANK {
         faults.push(refuse(
             format!(
@@ -114,24 +115,42 @@ fn check_one(
     if let Some(axis) = wrong {
         faults.push(refuse(
             format!(
-                "dimension {axis} of `{name}` is {}, the launch needs {}",
+                "dimension {axis} of `{name}` is {}, the launch needs {}{}",
                 view.shape()[axis],
-                expected[axis]
+                expected[axis],
+                origin(dims[axis], variant.layout)
             ),
             format!("pass a tensor of shape {expected:?}; a dimension may be 1 to broadcast"),
         ));
     }
 }
 
-/// Sizes of the argument. With packed sequences `b` and a length together are one axis.
-fn expected_shape(variant: &Variant, declared: &Tensor, sizes: LaunchSizes) -> Vec<usize> {
+/// Which argument a size comes from, and how that is read: whoever passes Q in another layout sees it here.
+fn origin(dim: &Dim, layout: Layout) -> String {
+    let ([size], 0) = (dim.sizes.as_slice(), dim.constant) else {
+        return String::new();
+    };
+    let argument = match size {
+        Size::B | Size::H | Size::QLen => "q",
+        Size::KvH | Size::KvLen => "k",
+    };
+    format!(
+        ": `{}`, which `{argument}` has by layout `{}`, [{}]",
+        size.name(),
+        layout.name(),
+        axes(layout)
+    )
+}
+
+/// Dimensions of the argument. With packed sequences `b` and a length together are one axis.
+fn expected_dims<'t>(variant: &Variant, declared: &'t Tensor) -> Vec<&'t Dim> {
     let packed = declared.packed_axis(variant.layout);
     declared
         .dims
         .iter()
         .enumerate()
         .filter(|(axis, _)| packed.is_none_or(|packed| packed.batch != *axis))
-        .map(|(_, dim)| dim_size(dim, sizes))
+        .map(|(_, dim)| dim)
         .collect()
 }
 

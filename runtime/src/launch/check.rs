@@ -212,6 +212,17 @@ pub(super) fn memory(name: &str, view: &TensorView<'_>, faults: &mut Vec<Diagnos
     }
 }
 
+/// The axes of Q, K, V and O in words.
+pub(super) fn axes(layout: Layout) -> &'static str {
+    match layout {
+        Layout::Bnsd => "b, h, n, d",
+        Layout::Bsnd => "b, n, h, d",
+        Layout::Bsh => "b, n, h*d",
+        Layout::Sbh => "n, b, h*d",
+        Layout::Tnd => "total, h, d",
+    }
+}
+
 /// The view as `[b, h, n, d]`, with `[1, h, total, d]` for packed sequences.
 fn logical<'a>(
     layout: Layout,
@@ -223,14 +234,7 @@ fn logical<'a>(
         Layout::Bnsd | Layout::Bsnd => 4,
         Layout::Bsh | Layout::Sbh | Layout::Tnd => 3,
     };
-    let axes = match layout {
-        Layout::Bnsd => "b, h, n, d",
-        Layout::Bsnd => "b, n, h, d",
-        Layout::Bsh => "b, n, h*d",
-        Layout::Sbh => "n, b, h*d",
-        Layout::Tnd => "total, h, d",
-    };
-    let help = format!("layout `{}` is [{axes}]", layout.name());
+    let help = format!("layout `{}` is [{}]", layout.name(), axes(layout));
     if view.shape().len() != rank {
         let actual = view.shape().len();
         let message = format!("`{name}` has {actual} dimensions, its layout has {rank}");
@@ -310,17 +314,25 @@ fn sizes(
     faults: &mut Vec<Diagnostic>,
 ) -> LaunchSizes {
     let [q, k, v] = logical.map(TensorView::shape);
+    let layout = variant.layout;
     let mut agree = |what: &str, a: (&str, usize), b: (&str, usize)| {
         if a.1 != b.1 {
             faults.push(Diagnostic::error(
                 LAUNCH_ARGUMENT,
                 format!("{what}: `{}` has {}, `{}` has {}", a.0, a.1, b.0, b.1),
-                "pass tensors of one launch",
+                format!(
+                    "pass a `{}` of {} {what}, as `{}` has; layout `{}` is [{}]",
+                    b.0,
+                    a.1,
+                    a.0,
+                    layout.name(),
+                    axes(layout)
+                ),
             ));
         }
     };
-    agree("batch", ("q", q[0]), ("k", k[0]));
-    agree("batch", ("q", q[0]), ("v", v[0]));
+    agree("sequences", ("q", q[0]), ("k", k[0]));
+    agree("sequences", ("q", q[0]), ("v", v[0]));
     agree("key/value heads", ("k", k[1]), ("v", v[1]));
     agree("key rows", ("k", k[2]), ("v", v[2]));
     heads(variant, q[1], k[1], faults);

@@ -63,7 +63,7 @@ pub(super) fn resolve(
                     LAUNCH_INPUTS,
                     format!("parameter `{}` has no value", param.name),
                     format!(
-                        "pass it at launch, on the command line by `--param {}={}`, or declare a default",
+                        "pass it at launch: `--param {0}={1}` on the command line, `.param(\"{0}\", {1})` in Rust; or declare a default",
                         param.name,
                         example(param.ty)
                     ),
