@@ -6,6 +6,7 @@
 //! launch of middling size in which every query sees every key. Numbers come from the `[timing]` table of the target,
 //! which the emulator uses too; what the model leaves out is how units wait for one another inside a tile.
 
+use fa_dsl::tiles::{TileClasses, TileKind};
 use fa_dsl::variant::Variant;
 use fa_targets::{Ascend, Slope, Timing};
 
@@ -30,8 +31,25 @@ pub(super) struct CostModel<'a> {
     pub(super) timing: &'a Timing,
     pub(super) facts: &'a Facts,
     pub(super) lowered: &'a Lowered,
-    /// Whether no tile is known to need no mask.
+    /// Whether hardly any tile is known to need no mask.
     pub(super) always_masks: bool,
+}
+
+/// Side and tiles of the square by which [`always_masks`] judges, rows, and the share of tiles from which on it holds.
+const JUDGED: (u32, u32) = (1024, 128);
+const ALWAYS: f64 = 0.9;
+
+/// Whether nearly all tiles that a mask leaves have to apply it.
+pub(super) fn always_masks(variant: &Variant) -> bool {
+    let (side, block) = JUDGED;
+    let (mut partial, mut full) = (0.0, 0.0);
+    let classes = TileClasses::new(variant);
+    classes.each((block, block), (side, side), |_, _, kind| match kind {
+        TileKind::Partial => partial += 1.0,
+        TileKind::Full => full += 1.0,
+        TileKind::Empty => {}
+    });
+    partial > ALWAYS * (partial + full)
 }
 
 /// Core cycles that the units are busy with one tile.
@@ -375,7 +393,12 @@ impl<'a> CostModel<'a> {
         for instr in &program.instrs {
             let slope = match &instr.op {
                 Op::Load(_) => {
-                    loaded += repeats * f64::from(self.facts.lanes * FP32);
+                    // The program waits for what it loads.
+                    let bytes = repeats * f64::from(self.facts.lanes * FP32);
+                    let timing = self.timing;
+                    let copy = bytes / timing.gm_to_ub_hit.value;
+                    time.cycles += f64::from(chunks) * timing.copy_latency_hit.value + copy;
+                    loaded += bytes;
                     continue;
                 }
                 Op::Unary("Exp") => slopes.exp_fp32,

@@ -197,6 +197,31 @@ impl Placer {
         self.next += u64::from(copies) * copy_bytes;
     }
 
+    /// The same, half a round of bank groups away from what begins a round, and each copy from the one before: an
+    /// instruction that reads both finds no two operands in one group.
+    fn place_across(
+        &mut self,
+        round: u64,
+        (name, copies): (&str, u32),
+        shape: (u32, u32),
+        dtype: (&str, u32),
+        role: &str,
+    ) {
+        let half = round / 2;
+        let across = |bytes: u64| (bytes + half).next_multiple_of(round) - half;
+        let (before, first) = (self.next, across(self.next));
+        self.next = first;
+        self.place(name, copies, shape, dtype, role);
+        match self.buffers.last_mut() {
+            Some(buffer) if self.next > first && copies > 1 => {
+                buffer.copy_bytes = across(buffer.copy_bytes);
+                self.next = first + buffer.bytes();
+            }
+            _ if self.next == first => self.next = before,
+            _ => {}
+        }
+    }
+
     fn finish(self, memory: &str, capacity: &Memory) -> MemoryUse {
         MemoryUse {
             memory: memory.to_owned(),
@@ -328,6 +353,8 @@ fn ub(
     let counts_rows = u32::from(!lowered.row.instrs.is_empty());
     let counts = u32::from(counts_rows == 1 || !lowered.column.instrs.is_empty());
     let mut ub = Placer::new(&ascend.memory.ub);
+    let groups_of_banks = ascend.timing.bank_groups.value as u64;
+    let round = groups_of_banks * u64::from(ascend.limits.data_block_bytes);
     ub.place(
         "slot",
         at.vector_slots,
@@ -335,23 +362,23 @@ fn ub(
         fp32,
         "scores, probabilities in their place, partial outputs",
     );
-    ub.place(
-        "temp",
-        temporaries,
+    ub.place_across(
+        round,
+        ("temp", temporaries),
         (at.row_step, sizes.chunk),
         fp32,
         "steps of the vector programs",
     );
-    ub.place(
-        "folded",
-        2,
+    ub.place_across(
+        round,
+        ("folded", 2),
         (1, folded),
         fp32,
         "scores on the way to one number a row; factors of the output",
     );
-    ub.place(
-        "o_acc",
-        1,
+    ub.place_across(
+        round,
+        ("o_acc", 1),
         (core_rows, facts.value_dim_pad),
         fp32,
         "output of the task, unscaled",

@@ -66,6 +66,8 @@ pub struct Plan {
     /// For every captured tensor the dimension along which elements are neighbours on the device.
     inner_axes: Vec<usize>,
     max_len: u32,
+    /// Whether hardly any tile is known to need no mask.
+    always_masks: bool,
 }
 
 /// Plans one variant for a split-core chip.
@@ -101,6 +103,7 @@ pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnosti
     let lowered = lower(variant, &exprs, &names, &loads);
     let facts = Facts::new(variant, &ascend);
     let schedule = variant.schedule_for(&target.name);
+    let always_masks = cost::always_masks(variant);
     let chooser = Chooser {
         variant,
         target: &target.name,
@@ -113,7 +116,7 @@ pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnosti
             timing: ascend.timing,
             facts: &facts,
             lowered: &lowered,
-            always_masks: *exprs.node(analysis.full) == Node::Bool(false),
+            always_masks,
         },
     };
     let Choice {
@@ -140,6 +143,7 @@ pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnosti
         names,
         inner_axes,
         max_len,
+        always_masks,
     };
     Ok(Planned {
         plan: crate::Plan::Ascend(Box::new(plan)),
@@ -239,7 +243,7 @@ impl Plan {
             timing: ascend.timing,
             facts: &self.facts,
             lowered: &self.lowered,
-            always_masks: *self.exprs.node(self.analysis.full) == Node::Bool(false),
+            always_masks: self.always_masks,
         };
         model.work(&self.arrangement, rows_of_core, keys)
     }

@@ -10,6 +10,7 @@
 //! is, and full when every clause of the negated mask is.
 
 mod bounds;
+mod classes;
 mod clause;
 mod extremes;
 mod floats;
@@ -19,6 +20,7 @@ mod normal;
 use crate::ir::{Binary, ExprId, Exprs, Var};
 use crate::variant::Align;
 
+pub use classes::TileClasses;
 use clause::Clause;
 pub use extremes::{End, Extremes, Line};
 pub(crate) use floats::{ANY, FloatRange, float_range};

@@ -11,11 +11,11 @@
  * mask  = kv_pos <= q_pos
  *
  * buffer         memory  copies x rows x cols x bytes        KiB
- * q_tile         L1           1 x  256 x   64 x 2          32.00
+ * q_tile         L1           1 x  128 x   64 x 2          16.00
  * k_tile         L1           1 x  512 x   64 x 2          64.00
  * v_tile         L1           1 x  512 x   64 x 2          64.00
  * p_tile         L1           2 x  128 x  128 x 2          64.00
- *                L1      total                         224 KiB of 511.75 KiB
+ *                L1      total                         208 KiB of 511.75 KiB
  * q_left         L0A          1 x  128 x   64 x 2          16.00
  * p_left         L0A          1 x  128 x  128 x 2          32.00
  *                L0A     total                         48 KiB of 64 KiB
@@ -25,23 +25,23 @@
  * s_sum          L0C          2 x   64 x  128 x 4          64.00
  * o_sum          L0C          1 x  128 x   64 x 4          32.00
  *                L0C     total                         96 KiB of 128 KiB
- * slot           UB           3 x   48 x  128 x 4          72.00
- * temp           UB           2 x   48 x  128 x 4          48.00
- * folded         UB           2 x    1 x  768 x 4           6.00
- * o_acc          UB           1 x  128 x   64 x 4          32.00
- * row_blocks     UB           1 x  256 x    8 x 4           8.00
- * row_max        UB           1 x    1 x  128 x 4           0.50
- * row_sum        UB           1 x    1 x  128 x 4           0.50
- * tile_max       UB           1 x    1 x  128 x 4           0.50
- * tile_sum       UB           1 x    1 x  128 x 4           0.50
- * rescale        UB           3 x    1 x  128 x 4           1.50
- * final_sum      UB           3 x    1 x  128 x 4           1.50
- * lse            UB           1 x    1 x  128 x 4           0.50
+ * slot           UB           2 x   64 x  128 x 4          64.00
+ * temp           UB           2 x   64 x  128 x 4          64.50
+ * folded         UB           2 x    1 x 1024 x 4           8.50
+ * o_acc          UB           1 x   64 x   64 x 4          16.00
+ * row_blocks     UB           1 x  128 x    8 x 4           4.00
+ * row_max        UB           1 x    1 x   64 x 4           0.25
+ * row_sum        UB           1 x    1 x   64 x 4           0.25
+ * tile_max       UB           1 x    1 x   64 x 4           0.25
+ * tile_sum       UB           1 x    1 x   64 x 4           0.25
+ * rescale        UB           3 x    1 x   64 x 4           0.75
+ * final_sum      UB           3 x    1 x   64 x 4           0.75
+ * lse            UB           1 x    1 x   64 x 4           0.25
  * counter        UB           1 x    1 x  512 x 4           2.00
- * row_counter    UB           1 x  128 x    8 x 4           4.00
- * row_value      UB           1 x  128 x    8 x 4           4.00
+ * row_counter    UB           1 x   64 x    8 x 4           2.00
+ * row_value      UB           1 x   64 x    8 x 4           2.00
  * column_value   UB           1 x    1 x  512 x 4           2.00
- *                UB      total                         183.5 KiB of 183.75 KiB
+ *                UB      total                         168 KiB of 183.75 KiB
  */
 
 #include "kernel_operator.h"
@@ -63,7 +63,7 @@ constexpr uint32_t kHeadDimPad = 64;    // the same in whole fractals
 constexpr uint32_t kValueDim = 64;      // columns of V and O
 constexpr uint32_t kValueDimPad = 64;   // the same in whole fractals
 constexpr uint32_t kPartialPitch = 128; // from one row of a partial output to the next: full-bandwidth addresses
-constexpr uint32_t kBlockQ = 256;        // query rows of a tile, at most
+constexpr uint32_t kBlockQ = 128;        // query rows of a tile, at most
 constexpr uint32_t kBlockKv = 512;       // key rows of a tile
 constexpr uint32_t kStages = 3;          // tiles in flight: slots of the workspace rings
 constexpr uint32_t kLead = kStages - 1;  // tiles whose scores are ready before the first one's output
@@ -74,10 +74,10 @@ constexpr uint32_t kSubKeys = 128;       // key rows of one Mmad
 constexpr uint32_t kHalfKeys = 256;      // key rows of the first half of a tile: the next tile's move in when these are read
 constexpr uint32_t kSubDepth = 64;      // columns of Q and K that one Mmad sums over
 constexpr uint32_t kSubValues = 64;     // value columns of one Mmad
-constexpr uint32_t kCoreRows = 128;       // query rows of a vector core
+constexpr uint32_t kCoreRows = 64;       // query rows of a vector core
 constexpr uint32_t kKeyRows = 20;        // query rows whose exchange takes as long as keys and values of a tile
-constexpr uint32_t kRowStep = 48;        // rows that the softmax takes at a time
-constexpr uint32_t kOutputStep = 96;     // rows that the output takes at a time
+constexpr uint32_t kRowStep = 64;        // rows that the softmax takes at a time
+constexpr uint32_t kOutputStep = 64;     // rows that the output takes at a time
 constexpr uint32_t kGroups = 2;          // groups of lanes that vector code covers in one pass
 constexpr uint32_t kChunk = 128;         // score columns of a pass
 constexpr uint32_t kChunks = 4;          // passes over a full tile
@@ -96,7 +96,7 @@ constexpr uint32_t kVectorCores = 2;     // of a cube core
 constexpr uint32_t kRowLanes = kCoreRows * kBlockLanes; // lanes of a value of a query row
 
 // ---- On-chip memory: bytes of one copy, and where the first copy starts ----
-constexpr uint32_t kQTileBytes = 256 * 64 * 2; // queries of the task: 256 x 64 fp16
+constexpr uint32_t kQTileBytes = 128 * 64 * 2; // queries of the task: 128 x 64 fp16
 constexpr uint32_t kQTileAt = 0;
 constexpr uint32_t kKTileBytes = 512 * 64 * 2; // keys of the tile: 512 x 64 fp16
 constexpr uint32_t kKTileAt = kQTileAt + kQTileBytes;
@@ -132,35 +132,35 @@ constexpr uint32_t kL0cEnd = kOSumAt + kOSumBytes;
 constexpr uint32_t kL0cCapacity = 131072; // all of it
 static_assert(kL0cEnd <= kL0cCapacity, "L0c budget exceeded");
 
-constexpr uint32_t kSlotBytes = 48 * 128 * 4; // scores, probabilities in their place, partial outputs: 48 x 128 fp32
+constexpr uint32_t kSlotBytes = 64 * 128 * 4; // scores, probabilities in their place, partial outputs: 64 x 128 fp32
 constexpr uint32_t kSlotAt = 0;
-constexpr uint32_t kTempBytes = 48 * 128 * 4; // steps of the vector programs: 48 x 128 fp32
-constexpr uint32_t kTempAt = kSlotAt + 3 * kSlotBytes;
-constexpr uint32_t kFoldedBytes = 1 * 768 * 4; // scores on the way to one number a row; factors of the output: 1 x 768 fp32
+constexpr uint32_t kTempBytes = 33024; // steps of the vector programs: 64 x 128 fp32
+constexpr uint32_t kTempAt = kSlotAt + 2 * kSlotBytes;
+constexpr uint32_t kFoldedBytes = 4352; // scores on the way to one number a row; factors of the output: 1 x 1024 fp32
 constexpr uint32_t kFoldedAt = kTempAt + 2 * kTempBytes;
-constexpr uint32_t kOAccBytes = 128 * 64 * 4; // output of the task, unscaled: 128 x 64 fp32
+constexpr uint32_t kOAccBytes = 64 * 64 * 4; // output of the task, unscaled: 64 x 64 fp32
 constexpr uint32_t kOAccAt = kFoldedAt + 2 * kFoldedBytes;
-constexpr uint32_t kRowBlocksBytes = 256 * 8 * 4; // a row's reference, one block for every group of lanes: 256 x 8 fp32
+constexpr uint32_t kRowBlocksBytes = 128 * 8 * 4; // a row's reference, one block for every group of lanes: 128 x 8 fp32
 constexpr uint32_t kRowBlocksAt = kOAccAt + kOAccBytes;
-constexpr uint32_t kRowMaxBytes = 1 * 128 * 4; // reference of a row: a maximum of its scores: 1 x 128 fp32
+constexpr uint32_t kRowMaxBytes = 1 * 64 * 4; // reference of a row: a maximum of its scores: 1 x 64 fp32
 constexpr uint32_t kRowMaxAt = kRowBlocksAt + kRowBlocksBytes;
-constexpr uint32_t kRowSumBytes = 1 * 128 * 4; // running sum of a row: 1 x 128 fp32
+constexpr uint32_t kRowSumBytes = 1 * 64 * 4; // running sum of a row: 1 x 64 fp32
 constexpr uint32_t kRowSumAt = kRowMaxAt + kRowMaxBytes;
-constexpr uint32_t kTileMaxBytes = 1 * 128 * 4; // maximum of the tile: 1 x 128 fp32
+constexpr uint32_t kTileMaxBytes = 1 * 64 * 4; // maximum of the tile: 1 x 64 fp32
 constexpr uint32_t kTileMaxAt = kRowSumAt + kRowSumBytes;
-constexpr uint32_t kTileSumBytes = 1 * 128 * 4; // sum of the tile: 1 x 128 fp32
+constexpr uint32_t kTileSumBytes = 1 * 64 * 4; // sum of the tile: 1 x 64 fp32
 constexpr uint32_t kTileSumAt = kTileMaxAt + kTileMaxBytes;
-constexpr uint32_t kRescaleBytes = 1 * 128 * 4; // exp(old reference - new reference): 1 x 128 fp32
+constexpr uint32_t kRescaleBytes = 1 * 64 * 4; // exp(old reference - new reference): 1 x 64 fp32
 constexpr uint32_t kRescaleAt = kTileSumAt + kTileSumBytes;
-constexpr uint32_t kFinalSumBytes = 1 * 128 * 4; // divisor of finished rows: 1 x 128 fp32
+constexpr uint32_t kFinalSumBytes = 1 * 64 * 4; // divisor of finished rows: 1 x 64 fp32
 constexpr uint32_t kFinalSumAt = kRescaleAt + 3 * kRescaleBytes;
-constexpr uint32_t kLseBytes = 1 * 128 * 4; // log of the sum of exponentials: 1 x 128 fp32
+constexpr uint32_t kLseBytes = 1 * 64 * 4; // log of the sum of exponentials: 1 x 64 fp32
 constexpr uint32_t kLseAt = kFinalSumAt + 3 * kFinalSumBytes;
 constexpr uint32_t kCounterBytes = 1 * 512 * 4; // 0, 1, 2, ...: 1 x 512 fp32
 constexpr uint32_t kCounterAt = kLseAt + kLseBytes;
-constexpr uint32_t kRowCounterBytes = 128 * 8 * 4; // 0, 1, 2, ..., one block each: 128 x 8 fp32
+constexpr uint32_t kRowCounterBytes = 64 * 8 * 4; // 0, 1, 2, ..., one block each: 64 x 8 fp32
 constexpr uint32_t kRowCounterAt = kCounterAt + kCounterBytes;
-constexpr uint32_t kRowValueBytes = 128 * 8 * 4; // values of a query row, one block each: 128 x 8 fp32
+constexpr uint32_t kRowValueBytes = 64 * 8 * 4; // values of a query row, one block each: 64 x 8 fp32
 constexpr uint32_t kRowValueAt = kRowCounterAt + kRowCounterBytes;
 constexpr uint32_t kColumnValueBytes = 1 * 512 * 4; // values of a key row: 1 x 512 fp32
 constexpr uint32_t kColumnValueAt = kRowValueAt + kRowValueBytes;
@@ -1810,7 +1810,7 @@ private:
         return Buffer<float>(kColumnValueAt + index * kColumnValueBytes, kColumnValueBytes);
     }
 
-    static constexpr uint32_t kVectorSlots = 3;
+    static constexpr uint32_t kVectorSlots = 2;
     const AscendC::BinaryRepeatParams kByReference {1, 1, 0, kLaneBlocks, kLaneBlocks, 1};
     const AscendC::BinaryRepeatParams kOutputByRow {
         1, 1, 0, kValueDimPad / kBlockLanes, kValueDimPad / kBlockLanes, 1};

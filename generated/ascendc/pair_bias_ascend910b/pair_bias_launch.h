@@ -19,7 +19,7 @@
 namespace fa_pair_bias {
 constexpr const char* kSymbol = "fa_pair_bias_forward";
 constexpr int64_t kLeastTaskRows = 16;                 // query rows of a task, at the least
-constexpr uint64_t kWorkspaceBytesPerCore = 2752512; // per cube core
+constexpr uint64_t kWorkspaceBytesPerCore = 1376256; // per cube core
 constexpr uint64_t kWorkspaceAlignment = 512;           // bytes
 
 // Device addresses of the tensors.

@@ -25,7 +25,7 @@
  * o_sum          L0C          1 x  128 x   64 x 4          32.00
  *                L0C     total                         96 KiB of 128 KiB
  * slot           UB           3 x   64 x  128 x 4          96.00
- * folded         UB           2 x    1 x 1024 x 4           8.00
+ * folded         UB           2 x    1 x 1024 x 4           8.50
  * o_acc          UB           1 x  128 x   64 x 4          32.00
  * row_blocks     UB           1 x  256 x    8 x 4           8.00
  * row_max        UB           1 x    1 x  128 x 4           0.50
@@ -35,7 +35,7 @@
  * rescale        UB           3 x    1 x  128 x 4           1.50
  * final_sum      UB           3 x    1 x  128 x 4           1.50
  * lse            UB           1 x    1 x  128 x 4           0.50
- *                UB      total                         149.5 KiB of 183.75 KiB
+ *                UB      total                         150.25 KiB of 183.75 KiB
  */
 
 #include "kernel_operator.h"
@@ -127,7 +127,7 @@ static_assert(kL0cEnd <= kL0cCapacity, "L0c budget exceeded");
 
 constexpr uint32_t kSlotBytes = 64 * 128 * 4; // scores, probabilities in their place, partial outputs: 64 x 128 fp32
 constexpr uint32_t kSlotAt = 0;
-constexpr uint32_t kFoldedBytes = 1 * 1024 * 4; // scores on the way to one number a row; factors of the output: 1 x 1024 fp32
+constexpr uint32_t kFoldedBytes = 4352; // scores on the way to one number a row; factors of the output: 1 x 1024 fp32
 constexpr uint32_t kFoldedAt = kSlotAt + 3 * kSlotBytes;
 constexpr uint32_t kOAccBytes = 128 * 64 * 4; // output of the task, unscaled: 128 x 64 fp32
 constexpr uint32_t kOAccAt = kFoldedAt + 2 * kFoldedBytes;

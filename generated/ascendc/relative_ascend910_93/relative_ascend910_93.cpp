@@ -25,8 +25,8 @@
  * o_sum          L0C          1 x  128 x   64 x 4          32.00
  *                L0C     total                         96 KiB of 128 KiB
  * slot           UB           2 x   64 x  128 x 4          64.00
- * temp           UB           2 x   64 x  128 x 4          64.00
- * folded         UB           2 x    1 x 1024 x 4           8.00
+ * temp           UB           2 x   64 x  128 x 4          64.50
+ * folded         UB           2 x    1 x 1024 x 4           8.50
  * o_acc          UB           1 x   64 x   64 x 4          16.00
  * row_blocks     UB           1 x  128 x    8 x 4           4.00
  * row_max        UB           1 x    1 x   64 x 4           0.25
@@ -42,7 +42,7 @@
  * column_value   UB           1 x    1 x  512 x 4           2.00
  * table0         UB           1 x    1 x  129 x 4           0.53
  * table_raw      UB           1 x    1 x  129 x 2           0.28
- *                UB      total                         167.56 KiB of 183.75 KiB
+ *                UB      total                         168.81 KiB of 183.75 KiB
  */
 
 #include "kernel_operator.h"
@@ -136,9 +136,9 @@ static_assert(kL0cEnd <= kL0cCapacity, "L0c budget exceeded");
 
 constexpr uint32_t kSlotBytes = 64 * 128 * 4; // scores, probabilities in their place, partial outputs: 64 x 128 fp32
 constexpr uint32_t kSlotAt = 0;
-constexpr uint32_t kTempBytes = 64 * 128 * 4; // steps of the vector programs: 64 x 128 fp32
+constexpr uint32_t kTempBytes = 33024; // steps of the vector programs: 64 x 128 fp32
 constexpr uint32_t kTempAt = kSlotAt + 2 * kSlotBytes;
-constexpr uint32_t kFoldedBytes = 1 * 1024 * 4; // scores on the way to one number a row; factors of the output: 1 x 1024 fp32
+constexpr uint32_t kFoldedBytes = 4352; // scores on the way to one number a row; factors of the output: 1 x 1024 fp32
 constexpr uint32_t kFoldedAt = kTempAt + 2 * kTempBytes;
 constexpr uint32_t kOAccBytes = 64 * 64 * 4; // output of the task, unscaled: 64 x 64 fp32
 constexpr uint32_t kOAccAt = kFoldedAt + 2 * kFoldedBytes;

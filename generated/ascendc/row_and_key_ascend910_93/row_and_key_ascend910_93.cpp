@@ -26,7 +26,7 @@
  *                L0C     total                         96 KiB of 128 KiB
  * slot           UB           2 x   64 x  128 x 4          64.00
  * temp           UB           1 x   64 x  128 x 4          32.00
- * folded         UB           2 x    1 x 1024 x 4           8.00
+ * folded         UB           2 x    1 x 1024 x 4           8.50
  * o_acc          UB           1 x  128 x   64 x 4          32.00
  * row_blocks     UB           1 x  256 x    8 x 4           8.00
  * row_max        UB           1 x    1 x  128 x 4           0.50
@@ -40,7 +40,7 @@
  * row_counter    UB           1 x  128 x    8 x 4           4.00
  * row_value      UB           2 x  128 x    8 x 4           8.00
  * column_value   UB           1 x    1 x  512 x 4           2.00
- *                UB      total                         165.5 KiB of 183.75 KiB
+ *                UB      total                         166.25 KiB of 183.75 KiB
  */
 
 #include "kernel_operator.h"
@@ -135,7 +135,7 @@ constexpr uint32_t kSlotBytes = 64 * 128 * 4; // scores, probabilities in their 
 constexpr uint32_t kSlotAt = 0;
 constexpr uint32_t kTempBytes = 64 * 128 * 4; // steps of the vector programs: 64 x 128 fp32
 constexpr uint32_t kTempAt = kSlotAt + 2 * kSlotBytes;
-constexpr uint32_t kFoldedBytes = 1 * 1024 * 4; // scores on the way to one number a row; factors of the output: 1 x 1024 fp32
+constexpr uint32_t kFoldedBytes = 4352; // scores on the way to one number a row; factors of the output: 1 x 1024 fp32
 constexpr uint32_t kFoldedAt = kTempAt + kTempBytes;
 constexpr uint32_t kOAccBytes = 128 * 64 * 4; // output of the task, unscaled: 128 x 64 fp32
 constexpr uint32_t kOAccAt = kFoldedAt + 2 * kFoldedBytes;

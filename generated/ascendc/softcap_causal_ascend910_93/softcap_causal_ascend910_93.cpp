@@ -26,8 +26,8 @@
  * o_sum          L0C          1 x  128 x  128 x 4          64.00
  *                L0C     total                         128 KiB of 128 KiB
  * slot           UB           3 x   32 x  128 x 4          48.00
- * temp           UB           3 x   32 x  128 x 4          48.00
- * folded         UB           2 x    1 x  512 x 4           4.00
+ * temp           UB           3 x   32 x  128 x 4          48.75
+ * folded         UB           2 x    1 x  512 x 4           4.50
  * o_acc          UB           1 x   64 x  256 x 4          64.00
  * row_blocks     UB           1 x  128 x    8 x 4           4.00
  * row_max        UB           1 x    1 x   64 x 4           0.25
@@ -42,7 +42,7 @@
  * row_value      UB           1 x   64 x    8 x 4           2.00
  * column_value   UB           1 x    1 x  256 x 4           1.00
  * uniform_value  UB           1 x    1 x   64 x 4           0.25
- *                UB      total                         177 KiB of 183.75 KiB
+ *                UB      total                         178.75 KiB of 183.75 KiB
  */
 
 #include "kernel_operator.h"
@@ -135,9 +135,9 @@ static_assert(kL0cEnd <= kL0cCapacity, "L0c budget exceeded");
 
 constexpr uint32_t kSlotBytes = 32 * 128 * 4; // scores, probabilities in their place, partial outputs: 32 x 128 fp32
 constexpr uint32_t kSlotAt = 0;
-constexpr uint32_t kTempBytes = 32 * 128 * 4; // steps of the vector programs: 32 x 128 fp32
+constexpr uint32_t kTempBytes = 16640; // steps of the vector programs: 32 x 128 fp32
 constexpr uint32_t kTempAt = kSlotAt + 3 * kSlotBytes;
-constexpr uint32_t kFoldedBytes = 1 * 512 * 4; // scores on the way to one number a row; factors of the output: 1 x 512 fp32
+constexpr uint32_t kFoldedBytes = 2304; // scores on the way to one number a row; factors of the output: 1 x 512 fp32
 constexpr uint32_t kFoldedAt = kTempAt + 3 * kTempBytes;
 constexpr uint32_t kOAccBytes = 64 * 256 * 4; // output of the task, unscaled: 64 x 256 fp32
 constexpr uint32_t kOAccAt = kFoldedAt + 2 * kFoldedBytes;

@@ -19,7 +19,7 @@
 namespace fa_strided {
 constexpr const char* kSymbol = "fa_strided_forward";
 constexpr int64_t kLeastTaskRows = 16;                 // query rows of a task, at the least
-constexpr uint64_t kWorkspaceBytesPerCore = 2752512; // per cube core
+constexpr uint64_t kWorkspaceBytesPerCore = 860160; // per cube core
 constexpr uint64_t kWorkspaceAlignment = 512;           // bytes
 
 // Device addresses of the tensors.

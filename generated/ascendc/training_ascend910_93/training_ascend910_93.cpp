@@ -27,8 +27,8 @@
  * o_sum          L0C          1 x   64 x   64 x 4          16.00
  *                L0C     total                         32 KiB of 128 KiB
  * slot           UB           2 x   48 x  128 x 4          48.00
- * temp           UB           3 x   48 x  128 x 4          72.00
- * folded         UB           2 x    1 x  768 x 4           6.00
+ * temp           UB           3 x   48 x  128 x 4          72.75
+ * folded         UB           2 x    1 x  768 x 4           6.50
  * o_acc          UB           1 x   96 x   64 x 4          24.00
  * row_blocks     UB           1 x  192 x    8 x 4           6.00
  * row_max        UB           1 x    1 x   96 x 4           0.38
@@ -48,7 +48,7 @@
  * philox_words   UB           2 x   64 x   16 x 4           8.00
  * philox_part    UB           2 x    8 x   16 x 4           1.00
  * philox_index   UB           1 x    1 x   16 x 4           0.06
- *                UB      total                         179.94 KiB of 183.75 KiB
+ *                UB      total                         181.69 KiB of 183.75 KiB
  */
 
 #include "kernel_operator.h"
@@ -141,9 +141,9 @@ static_assert(kL0cEnd <= kL0cCapacity, "L0c budget exceeded");
 
 constexpr uint32_t kSlotBytes = 48 * 128 * 4; // scores, probabilities in their place, partial outputs: 48 x 128 fp32
 constexpr uint32_t kSlotAt = 0;
-constexpr uint32_t kTempBytes = 48 * 128 * 4; // steps of the vector programs: 48 x 128 fp32
+constexpr uint32_t kTempBytes = 24832; // steps of the vector programs: 48 x 128 fp32
 constexpr uint32_t kTempAt = kSlotAt + 2 * kSlotBytes;
-constexpr uint32_t kFoldedBytes = 1 * 768 * 4; // scores on the way to one number a row; factors of the output: 1 x 768 fp32
+constexpr uint32_t kFoldedBytes = 3328; // scores on the way to one number a row; factors of the output: 1 x 768 fp32
 constexpr uint32_t kFoldedAt = kTempAt + 3 * kTempBytes;
 constexpr uint32_t kOAccBytes = 96 * 64 * 4; // output of the task, unscaled: 96 x 64 fp32
 constexpr uint32_t kOAccAt = kFoldedAt + 2 * kFoldedBytes;
