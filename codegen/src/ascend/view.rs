@@ -35,6 +35,8 @@ pub(super) struct MemoryView {
     pub(super) constants: Vec<Constant>,
     /// Constant that holds the end of the last buffer.
     pub(super) end: String,
+    /// The same as it was planned, bytes.
+    pub(super) planned_bytes: u64,
     /// Usable bytes of the chip.
     pub(super) capacity_bytes: u64,
     /// How they were counted.
@@ -635,7 +637,9 @@ pub(super) fn memory_view(memory: &MemoryUse) -> MemoryView {
     let prefix = pascal_case(&memory.memory.to_lowercase());
     let mut constants = Vec::new();
     let mut end = "0".to_owned();
+    let mut end_bytes = 0;
     for buffer in &memory.buffers {
+        let gap = buffer.offset_bytes - end_bytes;
         let name = pascal_case(&buffer.name);
         constants.push(Constant {
             name: format!("k{name}Bytes"),
@@ -647,9 +651,18 @@ pub(super) fn memory_view(memory: &MemoryUse) -> MemoryView {
         });
         constants.push(Constant {
             name: format!("k{name}At"),
-            value: end,
-            role: String::new(),
+            value: if gap == 0 {
+                end
+            } else {
+                format!("{end} + {gap}")
+            },
+            role: if gap == 0 {
+                String::new()
+            } else {
+                "in other bank groups than what it meets".to_owned()
+            },
         });
+        end_bytes = buffer.end_bytes();
         end = if buffer.copies == 1 {
             format!("k{name}At + k{name}Bytes")
         } else {
@@ -660,17 +673,22 @@ pub(super) fn memory_view(memory: &MemoryUse) -> MemoryView {
         name: prefix,
         constants,
         end,
+        planned_bytes: memory.used_bytes(),
         capacity_bytes: memory.capacity_bytes,
         capacity_note: memory.capacity_note.clone(),
     }
 }
 
-/// Bytes of a copy: the product where it is one, rounded up to the memory's alignment where not.
+/// Bytes of a copy: the product, and what fills it up.
 fn bytes_text(buffer: &Buffer) -> String {
     let product = u64::from(buffer.rows) * u64::from(buffer.cols) * u64::from(buffer.elem_bytes);
     if product == buffer.copy_bytes {
         format!("{} * {} * {}", buffer.rows, buffer.cols, buffer.elem_bytes)
     } else {
-        buffer.copy_bytes.to_string()
+        let filler = buffer.copy_bytes.saturating_sub(product);
+        format!(
+            "{} * {} * {} + {filler}",
+            buffer.rows, buffer.cols, buffer.elem_bytes
+        )
     }
 }

@@ -107,6 +107,7 @@ constexpr uint32_t kPTileAt = kVTileAt + kVTileBytes;
 constexpr uint32_t kL1End = kPTileAt + 2 * kPTileBytes;
 constexpr uint32_t kL1Capacity = 524032; // 512 KiB less 256 bytes that the toolchain keeps
 static_assert(kL1End <= kL1Capacity, "L1 budget exceeded");
+static_assert(kL1End == 131072, "L1 is not laid out as planned");
 
 constexpr uint32_t kQLeftBytes = 128 * 64 * 2; // queries of a product: 128 x 64 fp16
 constexpr uint32_t kQLeftAt = 0;
@@ -115,6 +116,7 @@ constexpr uint32_t kPLeftAt = kQLeftAt + kQLeftBytes;
 constexpr uint32_t kL0aEnd = kPLeftAt + kPLeftBytes;
 constexpr uint32_t kL0aCapacity = 65536; // all of it
 static_assert(kL0aEnd <= kL0aCapacity, "L0a budget exceeded");
+static_assert(kL0aEnd == 49152, "L0a is not laid out as planned");
 
 constexpr uint32_t kKRightBytes = 128 * 64 * 2; // keys of a product: 128 x 64 fp16
 constexpr uint32_t kKRightAt = 0;
@@ -123,6 +125,7 @@ constexpr uint32_t kVRightAt = kKRightAt + kKRightBytes;
 constexpr uint32_t kL0bEnd = kVRightAt + kVRightBytes;
 constexpr uint32_t kL0bCapacity = 65536; // all of it
 static_assert(kL0bEnd <= kL0bCapacity, "L0b budget exceeded");
+static_assert(kL0bEnd == 32768, "L0b is not laid out as planned");
 
 constexpr uint32_t kSSumBytes = 64 * 128 * 4; // accumulators of Q K^T: 64 x 128 fp32
 constexpr uint32_t kSSumAt = 0;
@@ -131,13 +134,14 @@ constexpr uint32_t kOSumAt = kSSumAt + 2 * kSSumBytes;
 constexpr uint32_t kL0cEnd = kOSumAt + kOSumBytes;
 constexpr uint32_t kL0cCapacity = 131072; // all of it
 static_assert(kL0cEnd <= kL0cCapacity, "L0c budget exceeded");
+static_assert(kL0cEnd == 98304, "L0c is not laid out as planned");
 
 constexpr uint32_t kSlotBytes = 48 * 128 * 4; // scores, probabilities in their place, partial outputs: 48 x 128 fp32
 constexpr uint32_t kSlotAt = 0;
-constexpr uint32_t kTempBytes = 24832; // steps of the vector programs: 48 x 128 fp32
-constexpr uint32_t kTempAt = kSlotAt + 2 * kSlotBytes;
-constexpr uint32_t kFoldedBytes = 3328; // scores on the way to one number a row; factors of the output: 1 x 768 fp32
-constexpr uint32_t kFoldedAt = kTempAt + 3 * kTempBytes;
+constexpr uint32_t kTempBytes = 48 * 128 * 4 + 256; // steps of the vector programs: 48 x 128 fp32
+constexpr uint32_t kTempAt = kSlotAt + 2 * kSlotBytes + 256; // in other bank groups than what it meets
+constexpr uint32_t kFoldedBytes = 1 * 768 * 4 + 256; // scores on the way to one number a row; factors of the output: 1 x 768 fp32
+constexpr uint32_t kFoldedAt = kTempAt + 3 * kTempBytes + 256; // in other bank groups than what it meets
 constexpr uint32_t kOAccBytes = 128 * 64 * 4; // output of the task, unscaled: 128 x 64 fp32
 constexpr uint32_t kOAccAt = kFoldedAt + 2 * kFoldedBytes;
 constexpr uint32_t kRowBlocksBytes = 256 * 8 * 4; // a row's reference, one block for every group of lanes: 256 x 8 fp32
@@ -167,6 +171,7 @@ constexpr uint32_t kColumnValueAt = kRowValueAt + kRowValueBytes;
 constexpr uint32_t kUbEnd = kColumnValueAt + kColumnValueBytes;
 constexpr uint32_t kUbCapacity = 188160; // 192 KiB less 256 bytes and the 8 KiB scratch that the toolchain keeps
 static_assert(kUbEnd <= kUbCapacity, "Ub budget exceeded");
+static_assert(kUbEnd == 186624, "Ub is not laid out as planned");
 
 // ---- Numbers ----
 constexpr float kScale = 0.125f;
