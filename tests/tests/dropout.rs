@@ -2,8 +2,9 @@
 //! the weight of every pair.
 
 use fa_dsl::philox::{Seed, draw, keep_factor};
+use fa_runtime::verify::{Case, Shape};
 use fa_runtime::{Arguments, Tensor};
-use fa_tests::harness::compile;
+use fa_tests::harness::{close, compile};
 
 /// Batches, heads, query rows, keys: several counters to a row, tails of rows, columns and counters.
 const SIZES: [usize; 4] = [2, 2, 21, 72];
@@ -74,4 +75,25 @@ fn every_backend_and_tile_drops_the_same_pairs() {
             });
         }
     }
+}
+
+/// Two chunks of fp32 rows, one after the other in the vector unit: dropout of the first reads factors where the score of
+/// the second puts a step of its own, and nothing else orders the two.
+#[test]
+fn a_score_behind_dropout_waits_for_it() {
+    let text = "attention scored { head_dim = 16; precision = fp32; dropout = 0.1; allow = [FA103]; \
+                score = score + 0.05 * float(kv_pos - q_pos); }";
+    let backends = &compile(text)[0];
+    let shape = Shape {
+        batch: 1,
+        heads: 1,
+        kv_heads: 1,
+        q_len: 40,
+        kv_len: 300,
+    };
+    let case = Case::random(&backends.variant, shape, 1, true);
+    let mut outputs: Vec<Vec<f64>> = Vec::new();
+    backends.each(&case.arguments(), |_, rows| outputs.push(rows.out));
+    let (first, others) = outputs.split_first().expect("backends");
+    assert!(others.iter().all(|other| close(other, first, 1e-5)));
 }

@@ -248,6 +248,31 @@ pub(super) fn last_barriers(lowered: &Lowered, skips_masks: bool) -> LastBarrier
     }
 }
 
+/// Whether the next chunk touches the first temporary, in which dropout may still read its factors, before a barrier. The
+/// rounding of scores uses it too.
+pub(super) fn dropout_is_met(
+    lowered: &Lowered,
+    ends: &LastBarriers,
+    skips_masks: bool,
+    rounds: bool,
+) -> bool {
+    let factors = Place::Value(Space::Tile, Register(0));
+    let touches = |later: &Access| later.writes == factors || later.reads.contains(&factors);
+    for (program, ends_with_barrier, is_skipped) in [
+        (&lowered.score, ends.score, false),
+        (&lowered.mask, ends.mask, skips_masks),
+    ] {
+        let step = Step::new(Space::Tile, program);
+        if step.head.iter().any(touches) {
+            return true;
+        }
+        if step.is_certain && !is_skipped && (step.has_barrier || ends_with_barrier) {
+            return false;
+        }
+    }
+    rounds
+}
+
 /// Whether one of the following programs, or the softmax behind them, touches what is pending before a barrier. The
 /// softmax starts with the scores alone, and a barrier behind that.
 fn is_met(pending: &[Access], following: &[Step]) -> bool {

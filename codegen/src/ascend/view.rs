@@ -170,6 +170,8 @@ pub(super) struct Kernel {
     /// Share of pairs that dropout keeps.
     pub(super) dropout_keep_rate: String,
     pub(super) dropout_rows: u32,
+    /// Whether what follows dropout meets it at work.
+    pub(super) dropout_barrier: bool,
     pub(super) has_sink: bool,
     pub(super) sink: ScalarFn,
     pub(super) task_scalars: Vec<ScalarFn>,
@@ -438,6 +440,14 @@ impl Kernel {
             dropout_threshold: threshold,
             dropout_keep_rate: float_literal((65536 - threshold) as f32 / 65536.0),
             dropout_rows: memory::dropout_rows(facts),
+            // Probabilities of 16 bits are converted next.
+            dropout_barrier: variant.precision.qkv != Dtype::Fp32
+                || order::dropout_is_met(
+                    lowered,
+                    &barriers,
+                    plan.skips_masks(),
+                    variant.precision.softmax != Dtype::Fp32,
+                ),
             has_sink: variant.sink.is_some(),
             begin_reads_task: !lowered.row.instrs.is_empty()
                 || !lowered.task_offsets.is_empty()
