@@ -16,6 +16,7 @@ use fa_dsl::variant::Variant;
 use fa_targets::{Target, TargetKind};
 
 use budget::Budget;
+pub use cpu::LEVELS as CPU_LEVELS;
 pub use tiles::{Work, candidates, other_stages};
 
 /// Version of the generator, as printed in emitted files.

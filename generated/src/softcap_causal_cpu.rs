@@ -27,6 +27,8 @@ use std::ffi::c_void;
 use std::mem::offset_of;
 use std::ops::Range;
 use std::slice;
+#[cfg(target_arch = "x86_64")]
+use std::sync::OnceLock;
 
 /// Width of Q and K rows.
 const HEAD_DIM: usize = 256;
@@ -1140,6 +1142,17 @@ fn value_columns<L: Level, const V: usize>(
     }
 }
 
+/// The first of the levels, best ones first, that may be used: `FA_CPU_LEVEL` names it, for tests and comparisons.
+#[cfg(target_arch = "x86_64")]
+fn first_level() -> usize {
+    static FIRST: OnceLock<usize> = OnceLock::new();
+    *FIRST.get_or_init(|| {
+        let asked = std::env::var("FA_CPU_LEVEL").unwrap_or_default();
+        let known = ["avx512", "avx2", "portable"];
+        known.iter().position(|name| *name == asked).unwrap_or(0)
+    })
+}
+
 /// Loads the query rows of a task, multiplied by the scale; rows that fill up the last group are 0.
 #[inline(always)]
 fn load_query<L: Level>(task: &Task, first: usize, scratch: &mut Scratch) {
@@ -1656,7 +1669,10 @@ mod avx2 {
 /// Runs tasks with the best level of this processor.
 fn dispatch(problem: &Problem, tasks: Range<i64>, scratch: &mut Scratch) {
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx512f")
+    let first = first_level();
+    #[cfg(target_arch = "x86_64")]
+    if first <= 0
+        && is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512dq")
         && is_x86_feature_detected!("avx512vl")
@@ -1665,7 +1681,8 @@ fn dispatch(problem: &Problem, tasks: Range<i64>, scratch: &mut Scratch) {
         return unsafe { avx512::run(problem, tasks, scratch) };
     }
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2")
+    if first <= 1
+        && is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("fma")
         && is_x86_feature_detected!("f16c")
     {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
-use fa_codegen::GeneratedFile;
+use fa_codegen::{CPU_LEVELS, GeneratedFile};
 use fa_dsl::variant::Variant;
 use libloading::Library;
 use rayon::prelude::*;
@@ -21,8 +21,19 @@ use crate::view::TensorView;
 /// Names the compiler.
 pub const RUSTC_VARIABLE: &str = "RUSTC";
 
+/// Names the best instruction-set level that kernels may use; they read it once.
+pub(crate) const LEVEL_VARIABLE: &str = "FA_CPU_LEVEL";
+
 /// Ranges of tasks per thread: enough that an uneven mask keeps all threads busy.
 const RANGES_PER_THREAD: usize = 8;
+
+/// Refuses the name of a level that kernels would not know.
+fn known_level() -> Result<()> {
+    match std::env::var(LEVEL_VARIABLE) {
+        Ok(name) if !CPU_LEVELS.contains(&name.as_str()) => Err(Error::Level { name }),
+        _ => Ok(()),
+    }
+}
 
 /// A loaded library of CPU kernels.
 #[derive(Clone, Debug)]
@@ -200,6 +211,7 @@ impl CpuKernel {
         launch: &CpuLaunch<'_, '_>,
         outputs: &mut Outputs<'_>,
     ) -> Result<()> {
+        known_level()?;
         let checked = launch.checked;
         let sizes = checked.sizes;
         let (q_len, _) = checked.longest();

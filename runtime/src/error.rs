@@ -71,6 +71,16 @@ pub enum Error {
         /// What it said.
         output: String,
     },
+    /// `FA_CPU_LEVEL` names no level of instruction sets.
+    #[error(
+        "{} is `{name}`, which is no level of instruction sets; set it to {}, or to nothing for the best",
+        crate::cpu::LEVEL_VARIABLE,
+        fa_codegen::CPU_LEVELS.join(", ")
+    )]
+    Level {
+        /// What it is set to.
+        name: String,
+    },
     /// Two kernels of one translation unit have the same name.
     #[error("two kernels export `{0}`; compile them apart")]
     DuplicateSymbol(String),

@@ -139,6 +139,8 @@ fn imports() -> Vec<String> {
         "use std::mem::offset_of;",
         "use std::ops::Range;",
         "use std::slice;",
+        "#[cfg(target_arch = \"x86_64\")]",
+        "use std::sync::OnceLock;",
     ]
     .map(str::to_owned)
     .to_vec()
@@ -284,6 +286,9 @@ const HALF_256: HalfView = HalfView {
     narrow: "_mm256_cvtps_ph",
 };
 
+/// Names of the instruction-set levels of a kernel, best ones first.
+pub const LEVELS: [&str; 3] = ["avx512", "avx2", "portable"];
+
 /// x86-64 with AVX-512.
 const AVX512: [&str; 4] = ["avx512f", "avx512bw", "avx512dq", "avx512vl"];
 /// x86-64 with AVX2.
@@ -292,7 +297,7 @@ const AVX2: [&str; 3] = ["avx2", "fma", "f16c"];
 fn levels(plan: &Plan) -> Vec<LevelView> {
     let blocking = plan.blocking;
     let (panel, columns) = (blocking.panel / LANES, blocking.v_cols / LANES);
-    let mut avx512 = detected("Avx512", "x86-64 with AVX-512", &AVX512, "avx512");
+    let mut avx512 = detected("Avx512", "x86-64 with AVX-512", &AVX512, LEVELS[0]);
     let groups = columns.div_ceil(MOST_VECTORS);
     let (wide, narrow) = (columns.div_ceil(groups), columns / groups);
     let wide_end = wide * (columns - narrow * groups);
@@ -311,7 +316,7 @@ fn levels(plan: &Plan) -> Vec<LevelView> {
         avx512.value_lines = value_lines("Avx512", 0, columns, wide);
     }
     let phrase = "x86-64 with AVX2, FMA and F16C";
-    let mut avx2 = detected("Avx2", phrase, &AVX2, "avx2");
+    let mut avx2 = detected("Avx2", phrase, &AVX2, LEVELS[1]);
     avx2.avx2 = true;
     avx2.vector = "[__m256; 2]";
     avx2.widen_rows = widen_rows(plan.variant.precision.qkv, "_mm256", "si256", HALF_256);
@@ -321,7 +326,7 @@ fn levels(plan: &Plan) -> Vec<LevelView> {
         avx2,
         LevelView {
             role: "Any processor; on AArch64 the compiler uses NEON.".to_owned(),
-            ..level("Portable", "any processor", "portable")
+            ..level("Portable", "any processor", LEVELS[2])
         },
     ]
 }

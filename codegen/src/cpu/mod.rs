@@ -27,6 +27,8 @@ use fa_dsl::tiles::{self, Extremes, TileAnalysis};
 use fa_dsl::variant::{Dtype, Layout, Variant};
 use fa_targets::Target;
 
+pub use assemble::LEVELS;
+
 use crate::budget::Budget;
 use crate::{GeneratedFile, LengthLimits, Planned, Provenance, Tile};
 use layout::{Blocking, FEW_ROWS, ROWS, STRIP, Shape};
