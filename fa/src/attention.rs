@@ -12,7 +12,7 @@ use fa_runtime::{
     TensorViewMut,
 };
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::view::{AsView, View};
 
 pub use fa_dsl::philox::Seed;
@@ -120,7 +120,8 @@ impl Attention {
     /// # Errors
     /// A fault of the arguments, before any kernel code runs; in strict mode also one of the results.
     pub fn launch(&self, arguments: &Arguments<'_>, outputs: &mut Outputs<'_>) -> Result<Report> {
-        Ok(self.kernel().launch(arguments, outputs)?)
+        let kernel = self.kernel();
+        kernel.launch(arguments, outputs).map_err(Error::of(kernel))
     }
 
     /// The same into new tensors.
@@ -128,7 +129,8 @@ impl Attention {
     /// # Errors
     /// As [`Attention::launch`].
     pub fn run(&self, arguments: &Arguments<'_>) -> Result<Results> {
-        Ok(self.kernel().run(arguments)?)
+        let kernel = self.kernel();
+        kernel.run(arguments).map_err(Error::of(kernel))
     }
 }
 
@@ -219,7 +221,9 @@ impl<'a> Call<'a> {
     /// # Errors
     /// The arguments do not fit the variant or each other.
     pub fn run(self) -> Result<Results> {
-        Ok(self.kernel.run(&self.arguments)?)
+        self.kernel
+            .run(&self.arguments)
+            .map_err(Error::of(self.kernel))
     }
 
     /// The shapes of O and LSE, for [`Call::run_into`].
@@ -236,7 +240,9 @@ impl<'a> Call<'a> {
     /// The arguments do not fit the variant or each other.
     pub fn run_into(self, out: TensorViewMut<'_>, lse: TensorViewMut<'_>) -> Result<Report> {
         let mut outputs = Outputs { out, lse };
-        Ok(self.kernel.launch(&self.arguments, &mut outputs)?)
+        self.kernel
+            .launch(&self.arguments, &mut outputs)
+            .map_err(Error::of(self.kernel))
     }
 }
 

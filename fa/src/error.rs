@@ -55,9 +55,28 @@ pub enum Error {
     /// A build script without `OUT_DIR` or an output folder, or without files.
     #[error("{0}")]
     Build(&'static str),
-    /// Compiling, loading or launching failed.
+    /// A launch was refused or failed.
+    #[error("`{variant}`: {error}")]
+    Launch {
+        /// The variant.
+        variant: String,
+        /// Why.
+        #[source]
+        error: fa_runtime::Error,
+    },
+    /// Compiling or loading failed.
     #[error(transparent)]
     Runtime(#[from] fa_runtime::Error),
+}
+
+impl Error {
+    /// An error of a launch of this kernel.
+    pub(crate) fn of(kernel: &fa_runtime::Kernel) -> impl FnOnce(fa_runtime::Error) -> Error + '_ {
+        |error| Error::Launch {
+            variant: kernel.variant().name.value.clone(),
+            error,
+        }
+    }
 }
 
 impl fmt::Debug for Error {
