@@ -1652,7 +1652,7 @@ fn dispatch(problem: &Problem, tasks: Range<i64>, scratch: &mut Scratch) {
     #[cfg(target_arch = "x86_64")]
     let first = first_level();
     #[cfg(target_arch = "x86_64")]
-    if first <= 0
+    if first < 1
         && is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512dq")
@@ -1662,7 +1662,7 @@ fn dispatch(problem: &Problem, tasks: Range<i64>, scratch: &mut Scratch) {
         return unsafe { avx512::run(problem, tasks, scratch) };
     }
     #[cfg(target_arch = "x86_64")]
-    if first <= 1
+    if first < 2
         && is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("fma")
         && is_x86_feature_detected!("f16c")
