@@ -22,9 +22,9 @@ const ORDER: &str = "FA_TEST_MEMORY";
 /// Memory of the emulated device, bytes.
 const DEVICE_BYTES: &str = "FA_EMU_DEVICE_BYTES";
 
-const TEXT: &str = "attention full { head_dim = 16; }
-     attention window { head_dim = 16; mask = causal && window(255, 0); }
-     attention documents { head_dim = 16; tensor ids: int32[b, kv_len]; mask = same(ids); }";
+const TEXT: &str = "attention full { head_dim = 16; target ascend910b { tile { block_q = 256; block_kv = 512; } } }
+     attention window : full { mask = causal && window(255, 0); }
+     attention documents : full { tensor ids: int32[b, kv_len]; mask = same(ids); }";
 const MASKS: [&str; 3] = ["full", "window", "documents"];
 
 /// Starts this test again to measure one launch; what it says.

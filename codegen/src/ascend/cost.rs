@@ -39,8 +39,11 @@ pub(super) struct CostModel<'a> {
 const JUDGED: (u32, u32) = (1024, 128);
 const ALWAYS: f64 = 0.9;
 
-/// Whether nearly all tiles that a mask leaves have to apply it.
+/// Whether nearly all tiles that a mask of positions leaves have to apply it; where elements decide, nobody knows.
 pub(super) fn always_masks(variant: &Variant) -> bool {
+    if !variant.exprs.tensors_read(&[variant.mask]).is_empty() {
+        return false;
+    }
     let (side, block) = JUDGED;
     let (mut partial, mut full) = (0.0, 0.0);
     let classes = TileClasses::new(variant);

@@ -103,7 +103,8 @@ pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnosti
     let lowered = lower(variant, &exprs, &names, &loads);
     let facts = Facts::new(variant, &ascend);
     let schedule = variant.schedule_for(&target.name);
-    let always_masks = cost::always_masks(variant);
+    let never_full = *exprs.node(analysis.full) == Node::Bool(false);
+    let always_masks = never_full || cost::always_masks(variant);
     let chooser = Chooser {
         variant,
         target: &target.name,

@@ -19,7 +19,7 @@
 namespace fa_dense_or_near {
 constexpr const char* kSymbol = "fa_dense_or_near_forward";
 constexpr int64_t kLeastTaskRows = 16;                 // query rows of a task, at the least
-constexpr uint64_t kWorkspaceBytesPerCore = 983040; // per cube core
+constexpr uint64_t kWorkspaceBytesPerCore = 2752512; // per cube core
 constexpr uint64_t kWorkspaceAlignment = 512;           // bytes
 
 // Device addresses of the tensors.

@@ -11,11 +11,11 @@
  * mask  = kv_pos <= q_pos && ids[b, q_pos] == ids[b, kv_pos]
  *
  * buffer         memory  copies x rows x cols x bytes        KiB
- * q_tile         L1           1 x  224 x   64 x 2          28.00
- * k_tile         L1           1 x  128 x   64 x 2          16.00
- * v_tile         L1           1 x  128 x   64 x 2          16.00
+ * q_tile         L1           1 x  256 x   64 x 2          32.00
+ * k_tile         L1           1 x  512 x   64 x 2          64.00
+ * v_tile         L1           1 x  512 x   64 x 2          64.00
  * p_tile         L1           2 x  128 x  128 x 2          64.00
- *                L1      total                         124 KiB of 511.75 KiB
+ *                L1      total                         224 KiB of 511.75 KiB
  * q_left         L0A          1 x  128 x   64 x 2          16.00
  * p_left         L0A          1 x  128 x  128 x 2          32.00
  *                L0A     total                         48 KiB of 64 KiB
@@ -25,23 +25,23 @@
  * s_sum          L0C          2 x   64 x  128 x 4          64.00
  * o_sum          L0C          1 x  128 x   64 x 4          32.00
  *                L0C     total                         96 KiB of 128 KiB
- * slot           UB           2 x   56 x  128 x 4          56.00
- * temp           UB           2 x   56 x  128 x 4          56.50
- * folded         UB           2 x    1 x  896 x 4           7.50
- * o_acc          UB           1 x  112 x   64 x 4          28.00
- * row_blocks     UB           1 x  224 x    8 x 4           7.00
- * row_max        UB           1 x    1 x  112 x 4           0.44
- * row_sum        UB           1 x    1 x  112 x 4           0.44
- * tile_max       UB           1 x    1 x  112 x 4           0.44
- * tile_sum       UB           1 x    1 x  112 x 4           0.44
- * rescale        UB           3 x    1 x  112 x 4           1.31
- * final_sum      UB           3 x    1 x  112 x 4           1.31
- * lse            UB           1 x    1 x  112 x 4           0.44
- * counter        UB           1 x    1 x  128 x 4           0.50
- * row_counter    UB           1 x  112 x    8 x 4           3.50
- * row_value      UB           3 x  112 x    8 x 4          10.50
- * column_value   UB           3 x    1 x  128 x 4           1.50
- *                UB      total                         176.06 KiB of 183.75 KiB
+ * slot           UB           3 x   32 x  128 x 4          48.00
+ * temp           UB           2 x   32 x  128 x 4          32.50
+ * folded         UB           2 x    1 x  512 x 4           4.50
+ * o_acc          UB           1 x  128 x   64 x 4          32.00
+ * row_blocks     UB           1 x  256 x    8 x 4           8.00
+ * row_max        UB           1 x    1 x  128 x 4           0.50
+ * row_sum        UB           1 x    1 x  128 x 4           0.50
+ * tile_max       UB           1 x    1 x  128 x 4           0.50
+ * tile_sum       UB           1 x    1 x  128 x 4           0.50
+ * rescale        UB           3 x    1 x  128 x 4           1.50
+ * final_sum      UB           3 x    1 x  128 x 4           1.50
+ * lse            UB           1 x    1 x  128 x 4           0.50
+ * counter        UB           1 x    1 x  512 x 4           2.00
+ * row_counter    UB           1 x  128 x    8 x 4           4.00
+ * row_value      UB           3 x  128 x    8 x 4          12.00
+ * column_value   UB           3 x    1 x  512 x 4           6.00
+ *                UB      total                         154.75 KiB of 183.75 KiB
  */
 
 #include "kernel_operator.h"
@@ -63,24 +63,24 @@ constexpr uint32_t kHeadDimPad = 64;    // the same in whole fractals
 constexpr uint32_t kValueDim = 64;      // columns of V and O
 constexpr uint32_t kValueDimPad = 64;   // the same in whole fractals
 constexpr uint32_t kPartialPitch = 128; // from one row of a partial output to the next: full-bandwidth addresses
-constexpr uint32_t kBlockQ = 224;        // query rows of a tile, at most
-constexpr uint32_t kBlockKv = 128;       // key rows of a tile
+constexpr uint32_t kBlockQ = 256;        // query rows of a tile, at most
+constexpr uint32_t kBlockKv = 512;       // key rows of a tile
 constexpr uint32_t kStages = 3;          // tiles in flight: slots of the workspace rings
 constexpr uint32_t kLead = kStages - 1;  // tiles whose scores are ready before the first one's output
 constexpr uint32_t kScoresAhead = 1; // blocks of scores that are multiplied while the first probabilities are on their way
 constexpr uint32_t kSubRows = 128;       // query rows that L0A holds
 constexpr uint32_t kScoreRows = 64;      // query rows of one Mmad of Q K^T
 constexpr uint32_t kSubKeys = 128;       // key rows of one Mmad
-constexpr uint32_t kHalfKeys = 128;      // key rows of the first half of a tile: the next tile's move in when these are read
+constexpr uint32_t kHalfKeys = 256;      // key rows of the first half of a tile: the next tile's move in when these are read
 constexpr uint32_t kSubDepth = 64;      // columns of Q and K that one Mmad sums over
 constexpr uint32_t kSubValues = 64;     // value columns of one Mmad
-constexpr uint32_t kCoreRows = 112;       // query rows of a vector core
-constexpr uint32_t kKeyRows = 16;        // query rows whose exchange takes as long as keys and values of a tile
-constexpr uint32_t kRowStep = 56;        // rows that the softmax takes at a time
-constexpr uint32_t kOutputStep = 112;     // rows that the output takes at a time
+constexpr uint32_t kCoreRows = 128;       // query rows of a vector core
+constexpr uint32_t kKeyRows = 20;        // query rows whose exchange takes as long as keys and values of a tile
+constexpr uint32_t kRowStep = 32;        // rows that the softmax takes at a time
+constexpr uint32_t kOutputStep = 64;     // rows that the output takes at a time
 constexpr uint32_t kGroups = 2;          // groups of lanes that vector code covers in one pass
 constexpr uint32_t kChunk = 128;         // score columns of a pass
-constexpr uint32_t kChunks = 1;          // passes over a full tile
+constexpr uint32_t kChunks = 4;          // passes over a full tile
 constexpr uint32_t kColumns = kChunks * kChunk;
 
 // ---- The chip ----
@@ -96,18 +96,18 @@ constexpr uint32_t kVectorCores = 2;     // of a cube core
 constexpr uint32_t kRowLanes = kCoreRows * kBlockLanes; // lanes of a value of a query row
 
 // ---- On-chip memory: bytes of one copy, and where the first copy starts ----
-constexpr uint32_t kQTileBytes = 224 * 64 * 2; // queries of the task: 224 x 64 fp16
+constexpr uint32_t kQTileBytes = 256 * 64 * 2; // queries of the task: 256 x 64 fp16
 constexpr uint32_t kQTileAt = 0;
-constexpr uint32_t kKTileBytes = 128 * 64 * 2; // keys of the tile: 128 x 64 fp16
+constexpr uint32_t kKTileBytes = 512 * 64 * 2; // keys of the tile: 512 x 64 fp16
 constexpr uint32_t kKTileAt = kQTileAt + kQTileBytes;
-constexpr uint32_t kVTileBytes = 128 * 64 * 2; // values of the tile: 128 x 64 fp16
+constexpr uint32_t kVTileBytes = 512 * 64 * 2; // values of the tile: 512 x 64 fp16
 constexpr uint32_t kVTileAt = kKTileAt + kKTileBytes;
 constexpr uint32_t kPTileBytes = 128 * 128 * 2; // a block of the probabilities: 128 x 128 fp16
 constexpr uint32_t kPTileAt = kVTileAt + kVTileBytes;
 constexpr uint32_t kL1End = kPTileAt + 2 * kPTileBytes;
 constexpr uint32_t kL1Capacity = 524032; // 512 KiB less 256 bytes that the toolchain keeps
 static_assert(kL1End <= kL1Capacity, "L1 budget exceeded");
-static_assert(kL1End == 126976, "L1 is not laid out as planned");
+static_assert(kL1End == 229376, "L1 is not laid out as planned");
 
 constexpr uint32_t kQLeftBytes = 128 * 64 * 2; // queries of a product: 128 x 64 fp16
 constexpr uint32_t kQLeftAt = 0;
@@ -136,42 +136,42 @@ constexpr uint32_t kL0cCapacity = 131072; // all of it
 static_assert(kL0cEnd <= kL0cCapacity, "L0c budget exceeded");
 static_assert(kL0cEnd == 98304, "L0c is not laid out as planned");
 
-constexpr uint32_t kSlotBytes = 56 * 128 * 4; // scores, probabilities in their place, partial outputs: 56 x 128 fp32
+constexpr uint32_t kSlotBytes = 32 * 128 * 4; // scores, probabilities in their place, partial outputs: 32 x 128 fp32
 constexpr uint32_t kSlotAt = 0;
-constexpr uint32_t kTempBytes = 56 * 128 * 4 + 256; // steps of the vector programs: 56 x 128 fp32
-constexpr uint32_t kTempAt = kSlotAt + 2 * kSlotBytes + 256; // in other bank groups than what it meets
-constexpr uint32_t kFoldedBytes = 1 * 896 * 4 + 256; // scores on the way to one number a row; factors of the output: 1 x 896 fp32
+constexpr uint32_t kTempBytes = 32 * 128 * 4 + 256; // steps of the vector programs: 32 x 128 fp32
+constexpr uint32_t kTempAt = kSlotAt + 3 * kSlotBytes + 256; // in other bank groups than what it meets
+constexpr uint32_t kFoldedBytes = 1 * 512 * 4 + 256; // scores on the way to one number a row; factors of the output: 1 x 512 fp32
 constexpr uint32_t kFoldedAt = kTempAt + 2 * kTempBytes;
-constexpr uint32_t kOAccBytes = 112 * 64 * 4; // output of the task, unscaled: 112 x 64 fp32
+constexpr uint32_t kOAccBytes = 128 * 64 * 4; // output of the task, unscaled: 128 x 64 fp32
 constexpr uint32_t kOAccAt = kFoldedAt + 2 * kFoldedBytes;
-constexpr uint32_t kRowBlocksBytes = 224 * 8 * 4; // a row's reference, one block for every group of lanes: 224 x 8 fp32
+constexpr uint32_t kRowBlocksBytes = 256 * 8 * 4; // a row's reference, one block for every group of lanes: 256 x 8 fp32
 constexpr uint32_t kRowBlocksAt = kOAccAt + kOAccBytes;
-constexpr uint32_t kRowMaxBytes = 1 * 112 * 4; // reference of a row: a maximum of its scores: 1 x 112 fp32
+constexpr uint32_t kRowMaxBytes = 1 * 128 * 4; // reference of a row: a maximum of its scores: 1 x 128 fp32
 constexpr uint32_t kRowMaxAt = kRowBlocksAt + kRowBlocksBytes;
-constexpr uint32_t kRowSumBytes = 1 * 112 * 4; // running sum of a row: 1 x 112 fp32
+constexpr uint32_t kRowSumBytes = 1 * 128 * 4; // running sum of a row: 1 x 128 fp32
 constexpr uint32_t kRowSumAt = kRowMaxAt + kRowMaxBytes;
-constexpr uint32_t kTileMaxBytes = 1 * 112 * 4; // maximum of the tile: 1 x 112 fp32
+constexpr uint32_t kTileMaxBytes = 1 * 128 * 4; // maximum of the tile: 1 x 128 fp32
 constexpr uint32_t kTileMaxAt = kRowSumAt + kRowSumBytes;
-constexpr uint32_t kTileSumBytes = 1 * 112 * 4; // sum of the tile: 1 x 112 fp32
+constexpr uint32_t kTileSumBytes = 1 * 128 * 4; // sum of the tile: 1 x 128 fp32
 constexpr uint32_t kTileSumAt = kTileMaxAt + kTileMaxBytes;
-constexpr uint32_t kRescaleBytes = 1 * 112 * 4; // exp(old reference - new reference): 1 x 112 fp32
+constexpr uint32_t kRescaleBytes = 1 * 128 * 4; // exp(old reference - new reference): 1 x 128 fp32
 constexpr uint32_t kRescaleAt = kTileSumAt + kTileSumBytes;
-constexpr uint32_t kFinalSumBytes = 1 * 112 * 4; // divisor of finished rows: 1 x 112 fp32
+constexpr uint32_t kFinalSumBytes = 1 * 128 * 4; // divisor of finished rows: 1 x 128 fp32
 constexpr uint32_t kFinalSumAt = kRescaleAt + 3 * kRescaleBytes;
-constexpr uint32_t kLseBytes = 1 * 112 * 4; // log of the sum of exponentials: 1 x 112 fp32
+constexpr uint32_t kLseBytes = 1 * 128 * 4; // log of the sum of exponentials: 1 x 128 fp32
 constexpr uint32_t kLseAt = kFinalSumAt + 3 * kFinalSumBytes;
-constexpr uint32_t kCounterBytes = 1 * 128 * 4; // 0, 1, 2, ...: 1 x 128 fp32
+constexpr uint32_t kCounterBytes = 1 * 512 * 4; // 0, 1, 2, ...: 1 x 512 fp32
 constexpr uint32_t kCounterAt = kLseAt + kLseBytes;
-constexpr uint32_t kRowCounterBytes = 112 * 8 * 4; // 0, 1, 2, ..., one block each: 112 x 8 fp32
+constexpr uint32_t kRowCounterBytes = 128 * 8 * 4; // 0, 1, 2, ..., one block each: 128 x 8 fp32
 constexpr uint32_t kRowCounterAt = kCounterAt + kCounterBytes;
-constexpr uint32_t kRowValueBytes = 112 * 8 * 4; // values of a query row, one block each: 112 x 8 fp32
+constexpr uint32_t kRowValueBytes = 128 * 8 * 4; // values of a query row, one block each: 128 x 8 fp32
 constexpr uint32_t kRowValueAt = kRowCounterAt + kRowCounterBytes;
-constexpr uint32_t kColumnValueBytes = 1 * 128 * 4; // values of a key row: 1 x 128 fp32
+constexpr uint32_t kColumnValueBytes = 1 * 512 * 4; // values of a key row: 1 x 512 fp32
 constexpr uint32_t kColumnValueAt = kRowValueAt + 3 * kRowValueBytes;
 constexpr uint32_t kUbEnd = kColumnValueAt + 3 * kColumnValueBytes;
 constexpr uint32_t kUbCapacity = 188160; // 192 KiB less 256 bytes and the 8 KiB scratch that the toolchain keeps
 static_assert(kUbEnd <= kUbCapacity, "Ub budget exceeded");
-static_assert(kUbEnd == 180288, "Ub is not laid out as planned");
+static_assert(kUbEnd == 158464, "Ub is not laid out as planned");
 
 // ---- Numbers ----
 constexpr float kScale = 0.125f;
@@ -189,6 +189,7 @@ constexpr int32_t kQueryFree = 0;         // M -> MTE2: the queries of a task ha
 constexpr int32_t kKeysFree = 0;          // MTE1 -> MTE2, one per half: the keys have been read
 constexpr int32_t kKeysLoaded = 0;        // MTE2 -> MTE1, one per half: so have the queries, which come before them
 constexpr int32_t kValuesFree = 2;        // MTE1 -> MTE2, one per half: the values have been read
+constexpr int32_t kProbabilitiesFree = 4; // MTE1 -> MTE2, one per slot
 constexpr int32_t kProbabilitiesLoaded = 4; // MTE2 -> MTE1, one per slot: so have the values, which come before them
 constexpr int32_t kQueryLeftFree = 0;     // M -> MTE1
 constexpr int32_t kKeyRightFree = 1;      // M -> MTE1
@@ -400,8 +401,8 @@ struct Launch {
     GlobalTensor<float> scores;          // ring of [kBlockQ, kBlockKv]
     GlobalTensor<Element> probabilities; // ring of [kBlockQ, kBlockKv]
     GlobalTensor<float> partial;         // ring of [kBlockQ, kPartialPitch]
-    Runs<32, 8192> runs0; // of ids[b, ..]
-    Runs<128, 8192> runs1; // of ids[b, ..]
+    Runs<256, 8192> runs0; // of ids[b, ..]
+    Runs<512, 8192> runs1; // of ids[b, ..]
 
     // Cuts query rows into tasks. The launch takes as long as the core with the most tasks, and a task as long as
     // its rows and its keys: tasks are smaller than a tile may be where that leaves fewer cores idle in the last round.
@@ -862,7 +863,7 @@ private:
         for (; tile < end_; ++tile) {
             const int32_t kvFirst = tile * static_cast<int32_t>(kBlockKv);
             // Tiles are tested in groups first: with long sequences, most of them are nobody's.
-            constexpr int32_t kGroup = 64;
+            constexpr int32_t kGroup = 16;
             if (tile % kGroup == 0 && tile + kGroup <= end_ && GroupIsEmpty(kvFirst, kGroup)) {
                 tile += kGroup - 1;
                 continue;
@@ -1088,6 +1089,7 @@ private:
         AscendC::WaitFlag<HardEvent::MTE2_MTE1>(kProbabilitiesLoaded + multipliedSlot_);
         AscendC::WaitFlag<HardEvent::M_MTE1>(kOutputOperandsFree);
         LoadLeft(ProbabilityLeft(), Probabilities(multipliedSlot_), rows, keys);
+        AscendC::SetFlag<HardEvent::MTE1_MTE2>(kProbabilitiesFree + multipliedSlot_);
         multipliedSlot_ = (multipliedSlot_ + 1) % kProbabilitySlots;
         LoadRightTransposed(ValueRight(), ValueBlock(outputAt_.key, outputAt_.col), columns, keys);
         AscendC::SetFlag<HardEvent::MTE1_M>(kOutputOperandsReady);
@@ -1112,8 +1114,7 @@ private:
         return true;
     }
 
-    // Asks for the next block of P, in the order of the products. A tile fits the slots, and starts when the values
-    // of the one before it have been read: P, which is read before them, too.
+    // Asks for the next block of P, in the order of the products.
     __aicore__ inline void LoadProbabilities(const TileCursor& at)
     {
         const uint32_t taskRows = at.CurrentTask().Rows();
@@ -1124,6 +1125,7 @@ private:
         const uint32_t keys = Min(kSubKeys, at.Keys() - probabilitiesAt_.key);
         const uint64_t from = at.Slot() * (kProbabilitySlot / sizeof(Element)) + probabilitiesAt_.row * kBlockKv +
             probabilitiesAt_.key;
+        AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kProbabilitiesFree + loadedSlot_);
         LoadFractalRows(Probabilities(loadedSlot_), launch_.probabilities[from], rows, keys, kBlockKv,
             RoundUp(keys, kFractalCols));
         AscendC::SetFlag<HardEvent::MTE2_MTE1>(kProbabilitiesLoaded + loadedSlot_);
@@ -1289,6 +1291,9 @@ private:
             AscendC::SetFlag<HardEvent::MTE1_MTE2>(kKeysFree + half);
             AscendC::SetFlag<HardEvent::MTE1_MTE2>(kValuesFree + half);
         }
+        for (uint32_t slot = 0; slot < kProbabilitySlots; ++slot) {
+            AscendC::SetFlag<HardEvent::MTE1_MTE2>(kProbabilitiesFree + slot);
+        }
         AscendC::SetFlag<HardEvent::M_MTE2>(kQueryFree);
         AscendC::SetFlag<HardEvent::M_MTE1>(kQueryLeftFree);
         AscendC::SetFlag<HardEvent::M_MTE1>(kKeyRightFree);
@@ -1304,6 +1309,9 @@ private:
         for (uint32_t half = 0; half < 2; ++half) {
             AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kKeysFree + half);
             AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kValuesFree + half);
+        }
+        for (uint32_t slot = 0; slot < kProbabilitySlots; ++slot) {
+            AscendC::WaitFlag<HardEvent::MTE1_MTE2>(kProbabilitiesFree + slot);
         }
         AscendC::WaitFlag<HardEvent::M_MTE2>(kQueryFree);
         AscendC::WaitFlag<HardEvent::M_MTE1>(kQueryLeftFree);
@@ -1928,12 +1936,17 @@ private:
             AscendC::PipeBarrier<PIPE_V>();
         }
     }
-    // A block of lanes of every row into a number.
+    // A block of lanes of every row into a number, over all chunks of the tile so far.
     template <class Reduction>
     __aicore__ inline void FoldChunk(const Chunk& chunk)
     {
-        Reduction::ReduceBlocks(Folded(0), chunk.scores, chunk.rows * kGroups);
+        const bool isFirst = chunk.firstCol == 0;
+        Reduction::ReduceBlocks(Folded(isFirst ? 0 : 1), chunk.scores, chunk.rows * kGroups);
         AscendC::PipeBarrier<PIPE_V>();
+        if (!isFirst) {
+            Reduction::Fold(Folded(0), Folded(0), Folded(1), chunk.rows * kChunkBlocks);
+            AscendC::PipeBarrier<PIPE_V>();
+        }
     }
 
     // What FoldChunk left of a row into one number. Rows come in whole blocks: those past the last hold garbage.
@@ -2264,7 +2277,7 @@ private:
         return Buffer<float>(kColumnValueAt + index * kColumnValueBytes, kColumnValueBytes);
     }
 
-    static constexpr uint32_t kVectorSlots = 2;
+    static constexpr uint32_t kVectorSlots = 3;
     const AscendC::BinaryRepeatParams kByReference {1, 1, 0, kLaneBlocks, kLaneBlocks, 1};
     const AscendC::BinaryRepeatParams kOutputByRow {
         1, 1, 0, kValueDimPad / kBlockLanes, kValueDimPad / kBlockLanes, 1};

@@ -19,7 +19,7 @@
 namespace fa_documents {
 constexpr const char* kSymbol = "fa_documents_forward";
 constexpr int64_t kLeastTaskRows = 16;                 // query rows of a task, at the least
-constexpr uint64_t kWorkspaceBytesPerCore = 860160; // per cube core
+constexpr uint64_t kWorkspaceBytesPerCore = 2752512; // per cube core
 constexpr uint64_t kWorkspaceAlignment = 512;           // bytes
 
 // Device addresses of the tensors.
@@ -51,8 +51,8 @@ inline uint64_t EndBytes(int64_t lines, int64_t length, int64_t run, int64_t pie
 inline uint64_t WorkspaceBytes(const Tiling& tiling, uint32_t blocks)
 {
     uint64_t bytes = blocks * kWorkspaceBytesPerCore;
-    bytes += EndBytes(tiling.batch, tiling.kvLen, 32, 8192); // ids[b, ..]
-    bytes += EndBytes(tiling.batch, tiling.kvLen, 128, 8192); // ids[b, ..]
+    bytes += EndBytes(tiling.batch, tiling.kvLen, 256, 8192); // ids[b, ..]
+    bytes += EndBytes(tiling.batch, tiling.kvLen, 512, 8192); // ids[b, ..]
     return bytes;
 }
 

@@ -193,8 +193,7 @@ constexpr int32_t kKeysFree = 0;          // MTE1 -> MTE2, one per half: the key
 constexpr int32_t kKeysLoaded = 0;        // MTE2 -> MTE1, one per half: so have the queries, which come before them
 constexpr int32_t kValuesFree = 2;        // MTE1 -> MTE2, one per half: the values have been read
 constexpr int32_t kProbabilitiesLoaded = 4; // MTE2 -> MTE1, one per slot: so have the values, which come before them
-constexpr int32_t kQueryLeftFree = 0;     // M -> MTE1
-constexpr int32_t kKeyRightFree = 1;      // M -> MTE1
+constexpr int32_t kQueryLeftFree = 0;     // M -> MTE1: and the keys with them
 constexpr int32_t kOutputOperandsFree = 2; // M -> MTE1
 constexpr int32_t kScoreOperandsReady = 0; // MTE1 -> M
 constexpr int32_t kOutputOperandsReady = 1; // MTE1 -> M
@@ -626,7 +625,6 @@ private:
             AscendC::WaitFlag<HardEvent::M_MTE1>(kQueryLeftFree);
             LoadLeft(QueryLeft(), Query()[scoreAt_.row * kDepthPad], rows, kHeadDim);
         }
-        AscendC::WaitFlag<HardEvent::M_MTE1>(kKeyRightFree);
         LoadRight(KeyRight(), Keys()[scoreAt_.key * kHeadDimPad], keys, kHeadDim);
         AscendC::SetFlag<HardEvent::MTE1_M>(kScoreOperandsReady);
         AscendC::WaitFlag<HardEvent::MTE1_M>(kScoreOperandsReady);
@@ -637,7 +635,6 @@ private:
             Multiply(ScoreSum(sum), QueryLeft()[row * kDepthPad], KeyRight(), sumRows, keys, kHeadDim, true);
             StoreScores(slot[(scoreAt_.row + row) * kBlockKv + scoreAt_.key], sum, sumRows, keys);
         }
-        AscendC::SetFlag<HardEvent::M_MTE1>(kKeyRightFree);
         scoreSum_ = (scoreSum_ + CeilDiv(rows, kScoreRows)) % 2;
         if (scoreAt_.row + rows >= taskRows && EndsHalf(scoreAt_.key, at)) {
             AscendC::SetFlag<HardEvent::MTE1_MTE2>(kKeysFree + HalfOf(scoreAt_.key));
@@ -918,7 +915,6 @@ private:
         }
         AscendC::SetFlag<HardEvent::M_MTE2>(kQueryFree);
         AscendC::SetFlag<HardEvent::M_MTE1>(kQueryLeftFree);
-        AscendC::SetFlag<HardEvent::M_MTE1>(kKeyRightFree);
         AscendC::SetFlag<HardEvent::M_MTE1>(kOutputOperandsFree);
         AscendC::SetFlag<HardEvent::FIX_M>(kScoreSumFree);
         AscendC::SetFlag<HardEvent::FIX_M>(kScoreSumFree + 1);
@@ -934,7 +930,6 @@ private:
         }
         AscendC::WaitFlag<HardEvent::M_MTE2>(kQueryFree);
         AscendC::WaitFlag<HardEvent::M_MTE1>(kQueryLeftFree);
-        AscendC::WaitFlag<HardEvent::M_MTE1>(kKeyRightFree);
         AscendC::WaitFlag<HardEvent::M_MTE1>(kOutputOperandsFree);
         AscendC::WaitFlag<HardEvent::FIX_M>(kScoreSumFree);
         AscendC::WaitFlag<HardEvent::FIX_M>(kScoreSumFree + 1);
