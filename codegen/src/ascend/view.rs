@@ -131,7 +131,7 @@ pub(super) struct Kernel {
     pub(super) takes_turns: bool,
     /// Whether Q and K are wider than one product sums over.
     pub(super) splits_depth: bool,
-    /// Whether a tile has several blocks of keys, so that Q stays in L0A while keys change.
+    /// Whether a tile has several blocks of keys, each of whole rows: Q stays in L0A while keys change.
     pub(super) has_key_blocks: bool,
     /// Whether every row's maximum is found anew in every tile.
     pub(super) exact_maximum: bool,
@@ -402,7 +402,7 @@ impl Kernel {
             groups: sizes.chunk / facts.lanes,
             takes_turns: at.stages == 1,
             splits_depth: facts.head_dim > sizes.sub_depth,
-            has_key_blocks: at.block_kv > sizes.sub_keys,
+            has_key_blocks: at.block_kv > sizes.sub_keys && facts.head_dim <= sizes.sub_depth,
             exact_maximum: variant.precision.softmax.bytes() == 2,
             probability_slots: at.probability_slots,
             reuses_probabilities: {
