@@ -60,8 +60,7 @@ pub enum Error {
     Launch {
         /// The variant.
         variant: String,
-        /// Why.
-        #[source]
+        /// Why; part of the message, and so no source of its own.
         error: fa_runtime::Error,
     },
     /// Compiling or loading failed.

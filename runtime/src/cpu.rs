@@ -29,10 +29,14 @@ const RANGES_PER_THREAD: usize = 8;
 
 /// Refuses the name of a level that kernels would not know.
 fn known_level() -> Result<()> {
-    match std::env::var(LEVEL_VARIABLE) {
-        Ok(name) if !CPU_LEVELS.contains(&name.as_str()) => Err(Error::Level { name }),
-        _ => Ok(()),
+    let name = std::env::var_os(LEVEL_VARIABLE).unwrap_or_default();
+    let name = name.to_string_lossy();
+    if name.is_empty() || CPU_LEVELS.contains(&&*name) {
+        return Ok(());
     }
+    Err(Error::Level {
+        name: name.into_owned(),
+    })
 }
 
 /// A loaded library of CPU kernels.
@@ -87,12 +91,12 @@ fn crate_of(kernels: &[GeneratedFile]) -> Vec<GeneratedFile> {
     std::iter::once(root).chain(modules).collect()
 }
 
-/// Where `rustc` is and what it says of itself; asked once per process.
 /// What compiles kernels, in all the detail it reports.
 pub(crate) fn toolchain() -> Result<String> {
     Ok(compiler()?.1.clone())
 }
 
+/// Where `rustc` is and what it says of itself; asked once per process.
 fn compiler() -> Result<&'static (PathBuf, String)> {
     static COMPILER: OnceLock<(PathBuf, String)> = OnceLock::new();
     if let Some(found) = COMPILER.get() {
