@@ -106,4 +106,5 @@ codes! {
     SetMask = 120, MaskMode = 121, SetCtrl = 122, GetCtrl = 123, Atomic = 124, SetDeqScale = 125,
     Read = 130, Write = 131, Dcci = 132,
     Query = 140, Init = 141, SyncBase = 142, TPipe = 143, Trap = 147, TurnNext = 148,
+    MatmulOpen = 150, MatmulPost = 151, MatmulTake = 152, MatmulAnswer = 153, MatmulAwait = 154,
 }

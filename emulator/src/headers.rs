@@ -30,6 +30,10 @@ headers! {
     "fa_emu/fused.h",
     "fa_emu/issue.h",
     "fa_emu/legacy.h",
+    "fa_emu/matmul.h",
+    "fa_emu/matmul_cube.h",
+    "fa_emu/matmul_message.h",
+    "fa_emu/matmul_types.h",
     "fa_emu/pipe.h",
     "fa_emu/reduce.h",
     "fa_emu/select.h",
@@ -42,6 +46,7 @@ headers! {
     "fa_emu/types.h",
     "fa_emu/unary.h",
     "kernel_tiling/kernel_tiling.h",
+    "lib/matmul/matmul_intf.h",
     "lib/matmul_intf.h",
 }
 

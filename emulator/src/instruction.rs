@@ -160,7 +160,17 @@ pub(crate) enum Action {
     SetFlag(FlagId),
     WaitFlag(FlagId),
     Barrier,
-    CrossSet { mode: u8, flag: u8 },
+    CrossSet {
+        mode: u8,
+        flag: u8,
+    },
+    /// A message of a Matmul object to the cube core.
+    Post(Vec<u8>),
+    /// The cube core's answer: a flag of one of its vector cores.
+    Answer {
+        sub: usize,
+        flag: u8,
+    },
 }
 
 /// One instruction as it sits in a pipe.

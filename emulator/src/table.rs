@@ -49,7 +49,7 @@ unsafe extern "C-unwind" fn issue(record: *const RawRecord) -> u64 {
 }
 
 /// Kinds that the headers report; findings have static names.
-const HEADER_KINDS: [&str; 11] = [
+const HEADER_KINDS: [&str; 15] = [
     "event-id",
     "tpipe-missing",
     "queue-empty",
@@ -57,6 +57,10 @@ const HEADER_KINDS: [&str; 11] = [
     "queue-misuse",
     "buffer-count",
     "kernel-assert",
+    "matmul-order",
+    "matmul-shape",
+    "matmul-tiling",
+    "matmul-unfinished",
     "workspace-unset",
     "buffer-budget",
     "parameter-range",
@@ -71,7 +75,6 @@ unsafe extern "C-unwind" fn report(
     file: *const c_char,
     line: i32,
 ) {
-    let _ = severity;
     let kind = text(kind);
     let kind = HEADER_KINDS
         .iter()
@@ -84,7 +87,10 @@ unsafe extern "C-unwind" fn report(
         line,
         call: ptr::null(),
     };
-    current(|core| core.refuse(Pipe::S, loc, refusal));
+    current(|core| match severity {
+        0 => core.refuse(Pipe::S, loc, refusal),
+        _ => core.note(Pipe::S, loc, refusal),
+    });
 }
 
 unsafe extern "C-unwind" fn print(bytes: *const c_char, length: u64) {

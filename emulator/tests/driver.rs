@@ -201,7 +201,7 @@ fn absent_calls() {
         ),
         (
             "REGIST_MATMUL_OBJ(1, 2, 3);",
-            "the Matmul object is not emulated",
+            "include lib/matmul_intf.h",
         ),
     ];
     let body: String = calls

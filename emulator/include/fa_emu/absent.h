@@ -21,7 +21,7 @@
         return false;                                                                                               \
     }()
 #define REGIST_MATMUL_OBJ(...) \
-    static_assert(false, "the Matmul object is not emulated: use LoadData, Mmad and Fixpipe")
+    static_assert(false, "REGIST_MATMUL_OBJ: include lib/matmul_intf.h")
 
 namespace AscendC {
 /*! Types that carry a position and a layout: `DtypeOf` refuses them. */

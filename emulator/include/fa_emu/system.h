@@ -8,7 +8,8 @@
 #include "tensor.h"
 
 namespace fa_emu {
-enum Query : int64_t { kBlockNum, kBlockIdx, kSubBlockIdx, kSubBlockNum, kRawBlockIdx, kCycle, kUsableUb };
+enum Query : int64_t { kBlockNum, kBlockIdx, kSubBlockIdx, kSubBlockNum, kRawBlockIdx, kCycle, kUsableUb, kUsableL1, kUsableL0a,
+                       kUsableL0b, kUsableL0c, kUsableBt, kVectorCores, kOverlapFractals };
 
 inline int64_t Ask(Query query)
 {

@@ -16,12 +16,14 @@
 #define __cube__ fa_emu_scan_cube
 #define __vector__ fa_emu_scan_vector
 #define KERNEL_TASK_TYPE_DEFAULT(value) fa_emu_scan_type(value)
+#define __kfc_workspace__ fa_emu_scan_workspace
 #else
 #define __global__ __attribute__((visibility("default"), used))
 #define __mix__(aic, aiv)
 #define __cube__
 #define __vector__
 #define KERNEL_TASK_TYPE_DEFAULT(value)
+#define __kfc_workspace__
 #endif
 #define KERNEL_TASK_TYPE(key, value) static_assert(false, "tiling keys belong to custom-operator projects, which the emulated toolkit does not build")
 #define __aicore__

@@ -1,6 +1,7 @@
 //! One core: its memories, its registers, the queue of each pipe, and the one place where pipes advance.
 
 mod dispatch;
+mod matmul;
 mod queue;
 mod scalar;
 mod sync;
@@ -57,6 +58,10 @@ pub(crate) struct Core {
     random: Option<u64>,
     seq: u64,
     uses_tpipe: bool,
+    /// Cross-core flags below this one belong to the Matmul objects of the kernel.
+    matmul_flags: i64,
+    /// The first instruction of the matrix unit.
+    first_product: Option<Loc>,
     aborting: bool,
     reported: HashSet<(&'static str, usize, i32)>,
     reserved_touched: bool,
@@ -115,6 +120,8 @@ impl Core {
             units: UnitFlags::default(),
             seq: 0,
             uses_tpipe: false,
+            matmul_flags: 0,
+            first_product: None,
             aborting: false,
             reported: HashSet::new(),
             reserved_touched: false,
@@ -170,6 +177,11 @@ impl Core {
             Code::WordSet | Code::WordWait => self.word(code, record, loc),
             Code::TurnInit | Code::TurnWait | Code::TurnNext => self.turn(code, record, loc),
             Code::GetCmpMask | Code::SetCmpMask => self.compare_register(code, record),
+            Code::MatmulOpen => self.matmul_open(record, loc),
+            Code::MatmulPost => Ok(self.matmul_post(record, loc)),
+            Code::MatmulTake => self.matmul_take(record, loc),
+            Code::MatmulAnswer => self.matmul_answer(record, loc),
+            Code::MatmulAwait => self.cross_wait(record, loc),
             Code::Trap => Err(Refusal::new(
                 "trap",
                 "the kernel executed Trap",
@@ -205,6 +217,9 @@ impl Core {
         match plan_instruction(&mut context, code, record) {
             Ok(None) => Ok(0),
             Ok(Some((pipe, action, footprints))) => {
+                if code == Code::Mmad {
+                    self.first_product.get_or_insert(loc);
+                }
                 let instruction = self.record_of(pipe, action, footprints, loc);
                 self.watch_limits(target, &instruction, code, record);
                 Ok(self.submit(instruction))
@@ -320,7 +335,8 @@ impl Core {
         faults.any(|fault| find(fault, loc.line()))
     }
 
-    fn note(&mut self, pipe: Pipe, loc: Loc, refusal: Refusal) {
+    /// Records a warning, once per place.
+    pub(crate) fn note(&mut self, pipe: Pipe, loc: Loc, refusal: Refusal) {
         self.record(Severity::Warning, pipe, loc, refusal);
     }
 

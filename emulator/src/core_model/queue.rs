@@ -163,6 +163,19 @@ impl Core {
                     self.refuse(pipe, loc, refusal);
                 }
             }
+            Action::Post(bytes) => {
+                let mut token = self.release(pipe, loc);
+                token.time = self.time_cross_set(pipe);
+                self.shared.post(self.index, bytes.clone(), token);
+            }
+            Action::Answer { sub, flag } => {
+                let mut token = self.release(pipe, loc);
+                token.time = self.time_cross_set(pipe);
+                let outcome = self.shared.answer(self.index, *sub, *flag, loc, token);
+                if let Err(refusal) = outcome {
+                    self.refuse(pipe, loc, refusal);
+                }
+            }
             action => {
                 self.unit_begin(instruction);
                 self.check_order(instruction);
@@ -287,6 +300,8 @@ fn holds_order(instruction: &Instruction) -> bool {
         | Action::WaitFlag(_)
         | Action::Barrier
         | Action::CrossSet { .. }
+        | Action::Post(_)
+        | Action::Answer { .. }
         | Action::Reduce(_)
         | Action::ReduceTensor(_)
         | Action::Select(_)

@@ -171,6 +171,17 @@ impl Core {
                 "use one of the first flags",
             ));
         }
+        let library = Code::from_raw(record.op) == Some(Code::MatmulAwait);
+        if flag < self.matmul_flags && !library {
+            return Err(Refusal::new(
+                "cross-core-flag-reserved",
+                format!(
+                    "flag {flag} belongs to the kernel's Matmul objects, two flags each: 0 to {}",
+                    self.matmul_flags - 1
+                ),
+                format!("use a flag from {} on", self.matmul_flags),
+            ));
+        }
         if flag >= i64::from(limits.user_cross_core_flags) {
             let refusal = Refusal::new(
                 "cross-core-flag-reserved",
@@ -239,11 +250,16 @@ impl Core {
         if shared.experiment.observe {
             self.observed.cross_waits.insert(loc.line());
         }
+        self.acquire_all(&token);
+        Ok(0)
+    }
+
+    /// Whoever gave the token is known to have done what it promises.
+    pub(super) fn acquire_all(&mut self, token: &Token) {
         if let (Some(order), Some(clock)) = (&mut self.order, &token.clock) {
             order.acquire_all(clock);
         }
         self.time_hold(token.time);
-        Ok(0)
     }
 
     pub(super) fn sync_all(&mut self, record: &RawRecord, loc: Loc) -> Checked<u64> {
@@ -260,10 +276,7 @@ impl Core {
         let Some(token) = shared.wait_all(self.index, record.p[0] != 0, token, loc) else {
             self.abort()
         };
-        if let (Some(order), Some(clock)) = (&mut self.order, &token.clock) {
-            order.acquire_all(clock);
-        }
-        self.time_hold(token.time);
+        self.acquire_all(&token);
         Ok(0)
     }
 }

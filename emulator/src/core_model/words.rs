@@ -125,9 +125,6 @@ impl Core {
 
     fn depart(&mut self, outcome: Option<Token>) {
         let Some(token) = outcome else { self.abort() };
-        if let (Some(order), Some(clock)) = (&mut self.order, &token.clock) {
-            order.acquire_all(clock);
-        }
-        self.time_hold(token.time);
+        self.acquire_all(&token);
     }
 }

@@ -9,6 +9,8 @@ use crate::container::{Kernel, KernelType};
 pub(crate) struct FoundKernel {
     pub(crate) kernel: Kernel,
     pub(crate) qualified: String,
+    /// Which of its arguments is the system workspace.
+    pub(crate) workspace: Option<usize>,
 }
 
 /// Why the kernels of a source cannot be told.
@@ -174,7 +176,17 @@ fn kernel_at(
     Ok(Some(FoundKernel {
         kernel: Kernel { name, kernel_type },
         qualified,
+        workspace: workspace_among(&tokens[open + 1..close]),
     }))
+}
+
+/// The argument that is marked as the system workspace.
+fn workspace_among(arguments: &[&str]) -> Option<usize> {
+    let at = arguments
+        .iter()
+        .position(|&token| token == "fa_emu_scan_workspace")?;
+    let commas = arguments[..at].iter().filter(|&&token| token == ",");
+    Some(commas.count())
 }
 
 /// Whether `void NAME (` ends at this parenthesis.
@@ -226,7 +238,10 @@ fn declared(name: &str, head: &[&str], body: &[&str]) -> Result<Option<KernelTyp
 /// The type of kernels that declare none, from what the source as a whole uses.
 fn inferred(tokens: &[&str]) -> KernelType {
     let uses = |names: &[&str]| tokens.iter().any(|token| names.contains(token));
-    let cube = uses(&["Mmad", "Fixpipe", "LoadData"]);
+    if uses(&["fa_emu_scan_objects"]) {
+        return KernelType::MixAic12;
+    }
+    let cube = uses(&["Mmad", "Fixpipe", "LoadData", "fa_emu_scan_cube_objects"]);
     let vector = uses(&["VECIN", "VECOUT", "VECCALC"]);
     match (cube, vector) {
         (true, true) => KernelType::MixAic12,
@@ -261,6 +276,16 @@ mod tests {
             ("third".to_owned(), KernelType::AivOnly),
         ];
         assert_eq!(scan(text), expected);
+    }
+
+    #[test]
+    fn the_system_workspace_is_an_argument() {
+        let text = "fa_emu_scan_kernel void k(int x, fa_emu_scan_workspace int* w) { fa_emu_scan_objects; }
+            fa_emu_scan_kernel void l(int* w) { }";
+        let found = kernels(text, Path::new("/nowhere")).expect("kernels");
+        let places: Vec<_> = found.iter().map(|kernel| kernel.workspace).collect();
+        assert_eq!(places, [Some(1), None]);
+        assert_eq!(found[1].kernel.kernel_type, KernelType::MixAic12);
     }
 
     #[test]

@@ -35,8 +35,8 @@ template <typename T> T Take(const unsigned char* at)
     std::memcpy(copy, at, sizeof(T));
     return *reinterpret_cast<T*>(copy);
 }
-template <auto kernel> struct Thunk;
-template <typename... A, void (*kernel)(A...)> struct Thunk<kernel> {
+template <auto kernel, int workspace> struct Thunk;
+template <typename... A, void (*kernel)(A...), int workspace> struct Thunk<kernel, workspace> {
     static constexpr size_t Offset(size_t index)
     {
         constexpr size_t sizes[] = {Slot(sizeof(A))..., 0};
@@ -50,6 +50,9 @@ template <typename... A, void (*kernel)(A...)> struct Thunk<kernel> {
     template <size_t... I> static void Run(const unsigned char* args, std::index_sequence<I...>)
     {
         (void)args;
+        if constexpr (workspace >= 0) {
+            AscendC::SetSysWorkspaceForce(Take<GM_ADDR>(args + Offset(workspace)));
+        }
         kernel(Take<A>(args + Offset(I))...);
     }
     static void Call(const unsigned char* args) { Run(args, std::index_sequence_for<A...>{}); }
@@ -73,9 +76,10 @@ pub(crate) fn unit_with_table(path: &Path, source: &str, kernels: &[FoundKernel]
     text.push_str("static fa_emu_table::Entry fa_emu_entries[] = {\n");
     for kernel in kernels {
         let name = &kernel.qualified;
+        let workspace = kernel.workspace.map_or(-1, |index| index as i64);
         writeln!(
             text,
-            "    {{&fa_emu_table::Thunk<&{name}>::Call, fa_emu_table::Thunk<&{name}>::kBytes, nullptr}},"
+            "    {{&fa_emu_table::Thunk<&{name}, {workspace}>::Call, fa_emu_table::Thunk<&{name}, {workspace}>::kBytes, nullptr}},"
         )
         .expect("writing to a string succeeds");
     }

@@ -50,6 +50,25 @@ impl Shared {
         };
         raise(&mut state, &targets, flag, most, &token, self)
     }
+
+    /// The cube core's answer to one of its vector cores.
+    pub(crate) fn answer(
+        &self,
+        index: usize,
+        sub: usize,
+        flag: u8,
+        loc: Loc,
+        token: Token,
+    ) -> Result<(), Refusal> {
+        let most = self.counter_max();
+        let block = self.cores[index].block;
+        let mut state = self.lock();
+        state.flags[index].last_set = Some((loc.file(), loc.line()));
+        let targets = self.select(|core| {
+            core.block == block && core.kind == CoreKind::Aiv && core.sub == sub
+        });
+        raise(&mut state, &targets, flag, most, &token, self)
+    }
 }
 
 fn counter_full(flag: u8, most: u32, core: &str) -> Refusal {

@@ -2,6 +2,7 @@
 
 mod clock;
 mod cross;
+mod letters;
 mod schedule;
 mod wait_graph;
 mod words;
@@ -17,6 +18,7 @@ use crate::device;
 use crate::dtype::Overflow;
 use crate::experiment::{Experiment, Fault, Observed};
 use crate::instruction::Loc;
+use crate::launch::letters::Letter;
 use crate::launch::words::{Turn, Until};
 use crate::loader::Entry;
 use crate::local::Mem;
@@ -66,6 +68,8 @@ enum Wait {
         until: Until,
         loc: Loc,
     },
+    /// A message of the vector cores' Matmul objects, or of one of them.
+    Letter { from: Option<usize>, loc: Loc },
 }
 
 #[derive(Clone, Debug)]
@@ -89,6 +93,8 @@ struct State {
     running: Option<usize>,
     status: Vec<Status>,
     flags: Vec<Flags>,
+    /// Messages that a cube core has not taken.
+    letters: Vec<VecDeque<Letter>>,
     /// Arrivals and generation of the barrier of all vector cores, and of all cores.
     barriers: [(usize, u64); 2],
     /// What those who have arrived bring to the barrier, and what the last one let go.
@@ -185,6 +191,7 @@ pub(crate) fn run(launch: Launch) -> Outcome {
         running: None,
         status: vec![Status::Unstarted; cores.len()],
         flags: vec![Flags::default(); cores.len()],
+        letters: vec![VecDeque::new(); cores.len()],
         barriers: [(0, 0); 2],
         barrier_tokens: Default::default(),
         words: BTreeMap::new(),
@@ -349,9 +356,30 @@ impl Shared {
             3 => subs,
             4 => core.block,
             5 => return seq,
+            13 => {
+                let limits = self.options.target.limits.as_ref();
+                limits.map_or(0, |limits| limits.mmad_overlap_fractals as usize)
+            }
+            12 => {
+                let chip = self.options.target.chip.as_ref();
+                chip.map_or(0, |chip| {
+                    (chip.cube_cores * chip.vector_cores_per_cube_core) as usize
+                })
+            }
             _ => {
                 let memory = self.options.target.memory.as_ref();
-                return memory.map_or(0, |memory| memory.ub.usable_bytes);
+                return memory.map_or(0, |memory| {
+                    let of_header = [
+                        &memory.ub,
+                        &memory.l1,
+                        &memory.l0a,
+                        &memory.l0b,
+                        &memory.l0c,
+                        &memory.bt,
+                    ];
+                    let asked = usize::try_from(what - 6).unwrap_or(0);
+                    of_header.get(asked).map_or(0, |facts| facts.usable_bytes)
+                });
             }
         };
         value as u64

@@ -3,7 +3,7 @@
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use crate::core_model::{Abort, Core};
-use crate::launch::{CoreKind, Shared, State, Status, Wait, words};
+use crate::launch::{CoreKind, Shared, State, Status, Wait, letters, words};
 use crate::report::{Finding, Severity};
 use crate::table;
 
@@ -215,5 +215,6 @@ fn satisfied(state: &State, index: usize, wait: &Wait) -> bool {
             ..
         } => state.barriers[usize::from(!aiv_only)].1 != *generation,
         Wait::Word { address, until, .. } => words::satisfied(state, *address, *until),
+        Wait::Letter { from, .. } => letters::next(state, index, *from).is_some(),
     }
 }

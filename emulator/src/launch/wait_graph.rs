@@ -1,7 +1,7 @@
 //! What a launch says when no core can run, or when counts are left over.
 
 use crate::instruction::Loc;
-use crate::launch::{Flags, Shared, State, Status, Wait, words};
+use crate::launch::{Flags, Shared, State, Status, Wait, letters, words};
 use crate::report::{Finding, Severity};
 
 impl Shared {
@@ -84,6 +84,7 @@ impl Shared {
                 until,
                 loc,
             } => (words::describe(state, *address, *until), *loc),
+            Wait::Letter { from, loc } => (letters::describe(*from), *loc),
         }
     }
 

@@ -126,7 +126,9 @@ impl Touches {
             Action::SetFlag(_)
             | Action::WaitFlag(_)
             | Action::Barrier
-            | Action::CrossSet { .. } => {}
+            | Action::CrossSet { .. }
+            | Action::Post(_)
+            | Action::Answer { .. } => {}
         }
     }
 

@@ -47,9 +47,12 @@ pub(crate) fn issue(timing: &Timing, action: &Action) -> f64 {
         Action::Copy(_) | Action::Nd2Nz(_) | Action::PadIn(_) | Action::Fixpipe(_) => {
             timing.copy_issue.value
         }
-        Action::SetFlag(_) | Action::WaitFlag(_) | Action::CrossSet { .. } => {
-            timing.flag_issue.value
-        }
+        Action::SetFlag(_)
+        | Action::WaitFlag(_)
+        | Action::CrossSet { .. }
+        | Action::Answer { .. } => timing.flag_issue.value,
+        // The message is copied to global memory.
+        Action::Post(_) => timing.copy_issue.value,
         _ => timing.issue.value,
     }
 }
