@@ -87,7 +87,9 @@ unsafe extern "C-unwind" fn report(
         line,
         call: ptr::null(),
     };
+    // Destructors run while a stopped core unwinds.
     current(|core| match severity {
+        _ if core.is_aborting() => {}
         0 => core.refuse(Pipe::S, loc, refusal),
         _ => core.note(Pipe::S, loc, refusal),
     });

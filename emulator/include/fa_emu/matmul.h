@@ -488,8 +488,8 @@ public:
     {
         static_assert(!sync && sync, "GetTensorC into GM and UB at once is not emulated: take the block once, and copy it");
     }
-    /*! What the vector unit does next sees what an asynchronous GetTensorC has copied to UB. */
-    void WaitGetTensorC(FA_EMU_HERE) { fa_emu::Handshake<HardEvent::MTE2_V>(emuLoc); }
+    /*! What is issued next sees what an asynchronous GetTensorC has copied to UB. */
+    void WaitGetTensorC(FA_EMU_HERE) { fa_emu::Handshake<HardEvent::MTE2_S>(emuLoc); }
     void AsyncGetTensorC(const LocalTensor<DstT>& c, FA_EMU_HERE) { GetTensorC<false>(c, 0, false, emuLoc); }
 
     template <bool sync = true>
@@ -703,8 +703,7 @@ private:
         const uint64_t at = stage_.Take(int64_t{count} * static_cast<int64_t>(sizeof(T)), loc);
         if (at != 0) {
             gm.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(at));
-            fa_emu::Handshake<HardEvent::V_MTE3>(loc);
-            fa_emu::Handshake<HardEvent::MTE2_MTE3>(loc);
+            fa_emu::Handshake<HardEvent::V_S>(loc);
             DataCopy(gm, local, static_cast<uint32_t>(count), loc);
         }
         return at;
@@ -829,8 +828,6 @@ private:
         }
         request.cPitch = kNz ? fa_emu::UpTo(request.m, fa_emu::MatmulWidths::kRows) : RowWidth(request.n);
         request.cStep = 0;
-        // What earlier results have left in the workspace has gone to UB.
-        fa_emu::Handshake<HardEvent::MTE2_MTE3>(loc);
         Ask(request, true, false, loc);
         GlobalTensor<DstT> gm;
         gm.SetGlobalBuffer(reinterpret_cast<__gm__ DstT*>(request.c));
@@ -848,7 +845,7 @@ private:
         DataCopyPad(ub[static_cast<uint32_t>(at)], gm[static_cast<uint64_t>(at)], DataCopyExtParams(1, bytes, 0, 0, 0),
                     DataCopyPadExtParams<DstT>(), loc);
         if (waits) {
-            fa_emu::Handshake<HardEvent::MTE2_V>(loc);
+            fa_emu::Handshake<HardEvent::MTE2_S>(loc);
         }
     }
 
@@ -868,7 +865,7 @@ private:
                 CopyOut(ub, gm, (rows.start + i) * request.cPitch + columns.start, columns.count, false, loc);
             }
         }
-        fa_emu::Handshake<HardEvent::MTE2_V>(loc);
+        fa_emu::Handshake<HardEvent::MTE2_S>(loc);
     }
 
     /*! Sends a request; `waits` for its answer, or leaves it for `later`. */

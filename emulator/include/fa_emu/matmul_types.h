@@ -147,10 +147,10 @@ constexpr bool ConfigIsPlain(const MatmulConfig& config)
 }
 } // namespace fa_emu
 
-constexpr MatmulConfig CFG_NORM = GetNormalConfig();
-constexpr MatmulConfig CFG_MDL = GetMDLConfig();
-constexpr MatmulConfig CFG_IBSHARE_NORM = fa_emu::RefusedConfig(&MatmulConfig::doIBShareNorm);
-constexpr MatmulConfig MM_CFG_BB = fa_emu::RefusedConfig(&MatmulConfig::doBasicBlock);
+inline constexpr MatmulConfig CFG_NORM = GetNormalConfig();
+inline constexpr MatmulConfig CFG_MDL = GetMDLConfig();
+inline constexpr MatmulConfig CFG_IBSHARE_NORM = fa_emu::RefusedConfig(&MatmulConfig::doIBShareNorm);
+inline constexpr MatmulConfig MM_CFG_BB = fa_emu::RefusedConfig(&MatmulConfig::doBasicBlock);
 
 #define FA_EMU_NO_CONFIG(name)                                                                                      \
     template <typename... Args> constexpr MatmulConfig name(Args&&...)                                              \

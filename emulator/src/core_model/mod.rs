@@ -251,6 +251,10 @@ impl Core {
         }
     }
 
+    pub(crate) fn is_aborting(&self) -> bool {
+        self.aborting
+    }
+
     /// Stops this core by unwinding through the kernel's frames.
     fn abort(&mut self) -> ! {
         self.aborting = true;

@@ -217,6 +217,10 @@ impl Job<'_> {
             command.arg(format!("-D{name}=1"));
         }
         command.arg(format!("-D__NPU_ARCH__={}", self.config.arch_number));
+        if !self.compiler.is_clang {
+            // A kernel is one translation unit: what its classes are made of may be local to it.
+            command.arg("-Wno-subobject-linkage");
+        }
         if self.config.no_reserved_ub {
             command.arg("-DFA_EMU_NO_RESERVED_UB=1");
         }
