@@ -199,16 +199,129 @@ fn absent_calls() {
             "if (TILING_KEY_IS(1)) {}",
             "TILING_KEY_IS belongs to custom-operator projects",
         ),
-        (
-            "REGIST_MATMUL_OBJ(1, 2, 3);",
-            "include lib/matmul_intf.h",
-        ),
+        ("REGIST_MATMUL_OBJ(1, 2, 3);", "include lib/matmul_intf.h"),
     ];
     let body: String = calls
         .iter()
         .map(|(call, _)| format!("    {{ {call} }}\n"))
         .collect();
     let error = attempt("k.cpp", &kernel(&format!("{tensors}{body}")), &USUAL).error();
+    for (call, message) in calls {
+        assert!(error.contains(message), "{call}: {error}");
+    }
+}
+
+/// What a Matmul object of the toolkit does and the emulated one does not is refused by name.
+#[test]
+fn objects_that_are_not_emulated() {
+    let head = "#include \"kernel_operator.h\"\n#include \"lib/matmul_intf.h\"\nusing namespace AscendC;\n\
+        template <typename T, TPosition p = TPosition::GM, CubeFormat f = CubeFormat::ND> using Of = MatmulType<p, f, T>;\n\
+        constexpr auto kNoEnd = [] { MatmulConfig c = GetNormalConfig(); c.enableEnd = false; return c; }();\n\
+        constexpr auto kRelu = [] { MatmulConfig c = GetNormalConfig(); c.enableRelu = true; return c; }();\n\
+        inline void Copy3(const __gm__ void*) {}\n\
+        using H = Of<half>;\nusing F = Of<float>;\n";
+    let calls = [
+        (
+            "Matmul<Of<half, TPosition::TSCM>, H, F> m;",
+            "in TSCM are not emulated",
+        ),
+        (
+            "Matmul<H, H, Of<float, TPosition::CO1, CubeFormat::NZ>> m;",
+            "C in CO1 is not emulated",
+        ),
+        (
+            "Matmul<Of<half, TPosition::GM, CubeFormat::VECTOR>, H, F> m;",
+            "CubeFormat::VECTOR and SCALAR are not emulated",
+        ),
+        (
+            "Matmul<MatmulType<TPosition::GM, CubeFormat::ND, half, false, LayoutMode::NORMAL>, H, F> m;",
+            "batches of a Matmul object",
+        ),
+        (
+            "Matmul<MatmulType<TPosition::GM, CubeFormat::ND, half, false, LayoutMode::NONE, true>, H, F> m;",
+            "IBSHARE is not emulated",
+        ),
+        ("Matmul<H, F, F> m;", "by the same type"),
+        (
+            "Matmul<H, H, Of<int32_t>> m;",
+            "cannot turn these sums into this C",
+        ),
+        (
+            "Matmul<H, H, F, F, CFG_IBSHARE_NORM> m;",
+            "the Norm and MDL templates",
+        ),
+        (
+            "Matmul<H, H, F, F, MM_CFG_BB> m;",
+            "CFG_NORM computes the same",
+        ),
+        (
+            "Matmul<H, H, F, F, kRelu> m;",
+            "sets a field that is not emulated",
+        ),
+        (
+            "Matmul<H, H, F, F, CFG_NORM, MatmulCallBackFunc<Copy3>> m;",
+            "MatmulCallBackFunc is not emulated",
+        ),
+        (
+            "(void)GetBasicConfig(16, 16, 16);",
+            "GetBasicConfig is not emulated",
+        ),
+        (
+            "(void)GetMatmulApiTiling<H, H, F, F>(CFG_NORM);",
+            "GetMatmulApiTiling is not emulated",
+        ),
+        (
+            "plain.SetTensorA(half(1));",
+            "SetTensorA with a scalar is not emulated",
+        ),
+        (
+            "plain.Iterate(false, sums);",
+            "Iterate into a tensor of CO1 is not emulated",
+        ),
+        (
+            "plain.IterateBatch(gm, 1, 1, false);",
+            "batches of a Matmul object",
+        ),
+        (
+            "plain.GetTensorC(gm, sums);",
+            "into GM and UB at once is not emulated",
+        ),
+        ("plain.GetTensorC(sums);", "gives C to GM"),
+        ("plain.SetHF32(true);", "goes with ASCENDC_CUBE_ONLY"),
+        ("plain.SetQuantScalar(1);", "does not quantise"),
+        (
+            "plain.SetSelfDefineData(1);",
+            "belongs to MatmulCallBackFunc",
+        ),
+        (
+            "Matmul<H, H, F, H> m; GlobalTensor<half> b; m.SetBias(b);",
+            "the bias has the type of the sums",
+        ),
+        (
+            "Matmul<H, H, F, F, kNoEnd> m; m.End();",
+            "promises that End is not called",
+        ),
+        (
+            "Matmul<H, H, Of<float, TPosition::VECIN>> m; m.IterateAll<false>(sums);",
+            "IterateAll<false> into UB is not emulated",
+        ),
+        (
+            "TPipe p; TCubeTiling t; Matmul<H, H, F> m[5]; REGIST_MATMUL_OBJ(&p, x, m[0], &t, m[1], &t, m[2], &t, m[3], &t, m[4], &t);",
+            "at most 4 Matmul objects",
+        ),
+        (
+            "TPipe p; REGIST_MATMUL_OBJ(&p, x, plain, 5);",
+            "the address of its TCubeTiling",
+        ),
+    ];
+    let body: String = calls
+        .iter()
+        .enumerate()
+        .map(|(index, (call, _))| format!("inline void f{index}(GM_ADDR x)\n{{\n    (void)x;\n    Matmul<H, H, F> plain;\n    GlobalTensor<float> gm;\n    LocalTensor<float> sums;\n    {call}\n}}\n"))
+        .collect();
+    let entry = "extern \"C\" __global__ __mix__(1, 2) void k(GM_ADDR x) { (void)x; }\n";
+
+    let error = attempt("k.cpp", &format!("{head}{body}{entry}"), &USUAL).error();
     for (call, message) in calls {
         assert!(error.contains(message), "{call}: {error}");
     }

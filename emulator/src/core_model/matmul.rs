@@ -29,7 +29,9 @@ impl Core {
         if !cube || vectors == 0 {
             return Err(Refusal::new(
                 "kernel-type",
-                format!("a Matmul object in a kernel of type {kernel_type}, which lacks one of its two sides"),
+                format!(
+                    "a Matmul object in a kernel of type {kernel_type}, which lacks one of its two sides"
+                ),
                 "declare KERNEL_TYPE_MIX_AIC_1_1 or KERNEL_TYPE_MIX_AIC_1_2, or define ASCENDC_CUBE_ONLY for the cube core alone",
             ));
         }

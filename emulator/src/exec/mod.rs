@@ -62,7 +62,12 @@ pub(crate) fn execute(machine: &mut Machine, action: &Action, loc: Loc) -> Resul
         Action::Fill(plan) => cube::fill(machine, plan),
         Action::Mmad(plan) => cube::mmad(machine, plan),
         Action::Fixpipe(plan) => fixpipe::run(machine, plan, loc),
-        Action::SetFlag(_) | Action::WaitFlag(_) | Action::Barrier | Action::CrossSet { .. } | Action::Post(_) | Action::Answer { .. } => {}
+        Action::SetFlag(_)
+        | Action::WaitFlag(_)
+        | Action::Barrier
+        | Action::CrossSet { .. }
+        | Action::Post(_)
+        | Action::Answer { .. } => {}
     }
     Ok(0)
 }

@@ -64,9 +64,8 @@ impl Shared {
         let block = self.cores[index].block;
         let mut state = self.lock();
         state.flags[index].last_set = Some((loc.file(), loc.line()));
-        let targets = self.select(|core| {
-            core.block == block && core.kind == CoreKind::Aiv && core.sub == sub
-        });
+        let targets = self
+            .select(|core| core.block == block && core.kind == CoreKind::Aiv && core.sub == sub);
         raise(&mut state, &targets, flag, most, &token, self)
     }
 }
