@@ -2,8 +2,8 @@
  * \file matmul_cube.h
  * \brief The cube core's half of a Matmul object, composed of copies to L1, loads, products and Fixpipe.
  *
- * Pieces of the operands stay in L1 until their slot is needed; the pieces of a step are loaded while the step before
- * multiplies. Every flag that a request sets it also waits for, so that requests follow each other without a drain.
+ * Pieces of the operands stay in L1 until their slot is needed; those of later steps are loaded while earlier ones
+ * multiply. Every flag that a request sets it also waits for, so that requests follow each other without a drain.
  */
 #ifndef FA_EMU_MATMUL_CUBE_H
 #define FA_EMU_MATMUL_CUBE_H
@@ -95,8 +95,9 @@ public:
     };
 
     CubeOperand(const Shape& shape, bool checksPitch, uint32_t start, FaEmuLoc loc)
-        : shape_(shape), checksPitch_(checksPitch), start_(start), freed_{FreedEvent(loc), FreedEvent(loc)},
-          ready_{ReadyEvent(loc), ReadyEvent(loc)}, loc_(loc)
+        : shape_(shape), checksPitch_(checksPitch), start_(start),
+          freed_{FreedEvent(loc), FreedEvent(loc), FreedEvent(loc)},
+          ready_{ReadyEvent(loc), ReadyEvent(loc), ReadyEvent(loc)}, loc_(loc)
     {
         widths_.operand = sizeof(T);
         bytes_ = widths_.PieceBytes(
@@ -106,43 +107,51 @@ public:
     }
 
     uint32_t End() const { return start_ + static_cast<uint32_t>(shape_.cache.pieces * bytes_); }
-    bool LoadsAhead() const { return slots_ > 1; }
 
-    /*! Brings the piece of a base block to L1, unless it is there. */
-    void Fetch(int32_t outerBlock, int32_t depthBlock)
+    /*!
+     * Brings the piece of the next step that has none to L1, while step `now` is at work; `blockOf` says which base
+     * blocks a step uses. False when that must wait: all steps have theirs, or no slot or event is free.
+     */
+    template <typename BlockOf> bool Fetch(int32_t now, int32_t steps, const BlockOf& blockOf)
     {
-        const int32_t outer = outerBlock / shape_.cache.outer;
-        const int32_t depth = depthBlock / shape_.cache.depth;
-        if (Find(outer, depth) >= 0) {
-            return;
+        for (; planned_ < steps; ++planned_) {
+            const auto [outerBlock, depthBlock] = blockOf(planned_);
+            const int32_t outer = outerBlock / shape_.cache.outer;
+            const int32_t depth = depthBlock / shape_.cache.depth;
+            int32_t found = Find(outer, depth);
+            const bool absent = found < 0;
+            if (absent) {
+                found = fresh_ < kAhead ? Idle(now) : -1;
+                if (found < 0) {
+                    return false;
+                }
+                Load(found, outer, depth);
+            }
+            slot_[found].needed = planned_;
+            if (absent) {
+                ++planned_;
+                return true;
+            }
         }
-        if (next_ == current_ && slots_ > 1) {
-            next_ = (next_ + 1) % slots_;
-        }
-        Slot& slot = slot_[next_];
-        slot = {outer, depth, static_cast<int32_t>(loads_ % 2), true};
-        ++loads_;
-        freed_[slot.event].Pass();
-        Load(next_, MatmulSpan::Of(outer, shape_.cache.outer * shape_.baseOuter, shape_.outer),
-             MatmulSpan::Of(depth, shape_.cache.depth * shape_.baseDepth, shape_.depth));
-        ready_[slot.event].Set();
-        next_ = (next_ + 1) % slots_;
+        return false;
     }
+    bool Has(int32_t step) const { return planned_ > step; }
 
     /*! The block for loads that are issued next, which wait for it. */
     View Use(int32_t outerBlock, int32_t depthBlock)
     {
         const int32_t outer = outerBlock / shape_.cache.outer;
         const int32_t depth = depthBlock / shape_.cache.depth;
-        current_ = Find(outer, depth);
-        Slot& slot = slot_[current_];
+        const int32_t index = Find(outer, depth);
+        Slot& slot = slot_[index];
         if (slot.fresh) {
             ready_[slot.event].Wait();
             slot.fresh = false;
+            --fresh_;
         }
         const MatmulSpan o = MatmulSpan::Of(outer, shape_.cache.outer * shape_.baseOuter, shape_.outer);
         const MatmulSpan d = MatmulSpan::Of(depth, shape_.cache.depth * shape_.baseDepth, shape_.depth);
-        return {Piece(current_), Rows(shape_.depthInRows ? d.count : o.count),
+        return {Piece(index), Rows(shape_.depthInRows ? d.count : o.count),
                 UpTo(shape_.depthInRows ? o.count : d.count, kGroup),
                 MatmulSpan::Of(outerBlock % shape_.cache.outer, shape_.baseOuter, o.count),
                 MatmulSpan::Of(depthBlock % shape_.cache.depth, shape_.baseDepth, d.count)};
@@ -155,8 +164,10 @@ private:
         int32_t outer = -1;
         int32_t depth = -1;
         int32_t event = 0;
-        bool fresh = false; // nothing has waited for its load
+        bool fresh = false;  // nothing has waited for its load
+        int32_t needed = -1; // last step known to use it
     };
+    static constexpr int32_t kAhead = 3; // loads that nothing has waited for
     static constexpr int32_t kGroup = AscendC::ONE_BLK_SIZE / sizeof(T);
     static constexpr int32_t kMostSlots = 64;
     static constexpr int32_t kMostPitch = 65535; // of the instruction's field
@@ -180,7 +191,32 @@ private:
                 static_cast<uint32_t>(bytes_ / sizeof(T))};
     }
 
-    void Load(int32_t slot, MatmulSpan outer, MatmulSpan depth)
+    /*! A slot that no step from `now` on needs; -1 if there is none. */
+    int32_t Idle(int32_t now)
+    {
+        for (int32_t i = 0; i < slots_; ++i) {
+            const int32_t slot = (next_ + i) % slots_;
+            if (slot_[slot].needed < now) {
+                next_ = (slot + 1) % slots_;
+                return slot;
+            }
+        }
+        return -1;
+    }
+
+    void Load(int32_t index, int32_t outer, int32_t depth)
+    {
+        Slot& slot = slot_[index];
+        slot = {outer, depth, loads_ % kAhead, true, -1};
+        ++loads_;
+        ++fresh_;
+        freed_[slot.event].Pass();
+        Copy(index, MatmulSpan::Of(outer, shape_.cache.outer * shape_.baseOuter, shape_.outer),
+             MatmulSpan::Of(depth, shape_.cache.depth * shape_.baseDepth, shape_.depth));
+        ready_[slot.event].Set();
+    }
+
+    void Copy(int32_t slot, MatmulSpan outer, MatmulSpan depth)
     {
         const MatmulSpan rows = shape_.depthInRows ? depth : outer;
         const MatmulSpan columns = shape_.depthInRows ? outer : depth;
@@ -229,17 +265,18 @@ private:
     Shape shape_;
     bool checksPitch_;
     uint32_t start_;
-    FreedEvent freed_[2];
-    ReadyEvent ready_[2];
+    FreedEvent freed_[kAhead];
+    ReadyEvent ready_[kAhead];
     FaEmuLoc loc_;
     MatmulWidths widths_;
     int64_t bytes_ = 0;
     AscendC::GlobalTensor<T> gm_;
     Slot slot_[kMostSlots];
     int32_t slots_ = 1;
-    int32_t next_ = 0;
-    int32_t current_ = -1;
-    uint32_t loads_ = 0;
+    int32_t next_ = 0;    // slot, in turn
+    int32_t loads_ = 0;
+    int32_t fresh_ = 0;   // of them, those that nothing has waited for
+    int32_t planned_ = 0; // steps whose pieces are on their way
 };
 
 /*! Runs one request. */
@@ -271,9 +308,8 @@ public:
         if (r_.call == kMatmulTakeHeld) {
             Store(r_.first);
         } else {
-            Fetch(0);
             for (int32_t step = 0; step < steps; ++step) {
-                Step(step, step + 1 < steps);
+                Step(step);
             }
         }
         if (r_.hf32) {
@@ -300,6 +336,10 @@ private:
     using Used = CubeEvent<AscendC::HardEvent::M_MTE1>;
     using Summed = CubeEvent<AscendC::HardEvent::M_FIX>;
     using Stored = CubeEvent<AscendC::HardEvent::FIX_M>;
+    struct Blocks {
+        int32_t outer;
+        int32_t depth;
+    };
     static constexpr int32_t kGroup = AscendC::ONE_BLK_SIZE / sizeof(T);
     static constexpr int32_t kRows = MatmulWidths::kRows;
     static constexpr int32_t kDepth = kGroup > kRows ? kGroup : kRows;
@@ -320,17 +360,23 @@ private:
         return Shape{r_.b, MatmulCache::OfB(t_, CFG.doMultiDataLoad), !r_.b.transposed, r_.n, r_.k, t_.baseN, t_.baseK};
     }
 
-    void Fetch(int32_t step)
+    /*! Brings pieces to L1: those of a step, or what the steps behind it need, as far as there is room. */
+    bool Fetch(int32_t step, bool ahead)
     {
-        const MatmulBlock block = Block(r_.first + step / Depths());
-        a_.Fetch(block.row, step % Depths());
-        b_.Fetch(block.column, step % Depths());
+        const int32_t steps = r_.blocks * Depths();
+        const auto place = [this](int32_t at) { return Block(r_.first + at / Depths()); };
+        const auto ofA = [&](int32_t at) { return Blocks{place(at).row, at % Depths()}; };
+        const auto ofB = [&](int32_t at) { return Blocks{place(at).column, at % Depths()}; };
+        const bool a = (ahead || !a_.Has(step)) && a_.Fetch(step, steps, ofA);
+        const bool b = (ahead || !b_.Has(step)) && b_.Fetch(step, steps, ofB);
+        return a || b;
     }
 
-    /*! One base block of depth: the next one's pieces, the loads, the product; at the end of a block of C, its store. */
-    void Step(int32_t step, bool more)
+    /*! One base block of depth: pieces, loads, the product; at the end of a block of C, its store. */
+    void Step(int32_t step)
     {
-        const bool ahead = more && a_.LoadsAhead() && b_.LoadsAhead();
+        while (Fetch(step, false)) {
+        }
         const int32_t depth = step % Depths();
         const int32_t index = r_.first + step / Depths();
         const MatmulBlock block = Block(index);
@@ -339,8 +385,7 @@ private:
         }
         const auto a = a_.Use(block.row, depth);
         const auto b = b_.Use(block.column, depth);
-        if (ahead) {
-            Fetch(step + 1);
+        while (Fetch(step, true)) {
         }
         const int32_t turns = t_.dbL0A < t_.dbL0B ? t_.dbL0A : t_.dbL0B;
         const int32_t turn = step % turns;
@@ -354,9 +399,6 @@ private:
         }
         Multiply(a, b, step, cSlot, depth == 0);
         used_[turn].Set();
-        if (more && !ahead) {
-            Fetch(step + 1);
-        }
         if (depth + 1 == Depths() && r_.call != kMatmulHold) {
             Store(index);
         }
