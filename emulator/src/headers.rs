@@ -33,6 +33,8 @@ headers! {
     "fa_emu/matmul.h",
     "fa_emu/matmul_cube.h",
     "fa_emu/matmul_message.h",
+    "fa_emu/matmul_operand.h",
+    "fa_emu/matmul_state.h",
     "fa_emu/matmul_types.h",
     "fa_emu/pipe.h",
     "fa_emu/reduce.h",

@@ -8,284 +8,15 @@
 #ifndef FA_EMU_MATMUL_H
 #define FA_EMU_MATMUL_H
 
-#include "matmul_cube.h"
+#include "matmul_state.h"
 #include "softmax.h"
 
-namespace fa_emu {
-/*! Pieces of the system workspace in which a vector core passes on what lies in UB. */
-struct MatmulStage {
-    uint64_t next = 0;
-    uint64_t end = 0;
-
-    /*! Room for so many bytes; 0 when there is none. */
-    uint64_t Take(int64_t bytes, FaEmuLoc loc)
-    {
-        const uint64_t at = next;
-        const uint64_t need = UpTo<uint64_t>(static_cast<uint64_t>(bytes), 512);
-        if (end - next < need) {
-            MatmulError("matmul-shape", loc, "compute smaller blocks, or keep operands and results in global memory",
-                        "operands and results in UB need %llu bytes of the system workspace, the object has %llu left",
-                        static_cast<unsigned long long>(need), static_cast<unsigned long long>(end - next));
-            return 0;
-        }
-        next += need;
-        return at;
+/*! A call of the class that is refused. */
+#define FA_EMU_NO_MATMUL_CALL(name, text)                 \
+    template <typename... Args> void name(Args&&...)      \
+    {                                                     \
+        static_assert(sizeof...(Args) > 1000, text);      \
     }
-};
-
-/*! What a kernel has asked of an object, and whether it may go on; independent of types. */
-class MatmulState {
-public:
-    /*! Takes part in the kernel's objects as number `object`. */
-    void EmuJoin(int32_t object, int32_t objects, GM_ADDR workspace)
-    {
-        request_.object = object;
-        joined_ = true;
-        if (workspace != nullptr) {
-            const uint64_t cores = static_cast<uint64_t>(Ask(kVectorCores));
-            const uint64_t share = AscendC::RESERVED_WORKSPACE / cores / 512 * 512;
-            const uint64_t core = static_cast<uint64_t>(Ask(kBlockIdx)) % cores;
-            const uint64_t part = share / static_cast<uint64_t>(objects) / 512 * 512;
-            // From the end: kernels of the field put data of their own at the start.
-            const uint64_t base = reinterpret_cast<uint64_t>(workspace) + AscendC::RESERVED_WORKSPACE - (core + 1) * share;
-            room_.next = base + static_cast<uint64_t>(object) * part;
-            room_.end = room_.next + part;
-        }
-    }
-    /*! Reports what a kernel has left open; the kernel ends. */
-    void EmuLeave()
-    {
-        joined_ = false;
-        ReportPending("the end of the kernel", pending_);
-        if (unwaited_ != 0) {
-            MatmulError("matmul-unfinished", asked_, "call WaitIterateAll, or pass waitIterateAll = false",
-                        "the kernel ends with %d result(s) of this call that nothing has waited for", unwaited_);
-        } else if (!ended_) {
-            MatmulWarning("matmul-unfinished", asked_, "call End of the object behind its last result",
-                          "the object that computes here has not called End when the kernel ends");
-        }
-    }
-    /*! A block that Iterate has computed is lost. */
-    void ReportPending(const char* by, FaEmuLoc loc)
-    {
-        if (hasPending_) {
-            MatmulError("matmul-order", pending_, "call GetTensorC behind each Iterate",
-                        "the block of this Iterate is dropped by %s at line %d", by, loc.line);
-        }
-        hasPending_ = false;
-        held_ = false;
-    }
-    /*! Whether results of a call in this core's own time are still its concern. */
-    bool EmuIsOpen() const { return !ended_; }
-    FaEmuLoc EmuPlace() const { return asked_; }
-
-protected:
-    void SetTiling(const TCubeTiling* tiling, const MatmulWidths& widths, FaEmuLoc loc)
-    {
-        if (tiling == nullptr) {
-            return;
-        }
-        tiled_ = MatmulTilingIsFine(*tiling, widths, loc);
-        refused_ = !tiled_;
-        request_.tiling = *tiling;
-        orgM_ = tiling->M;
-        orgN_ = tiling->N;
-        orgKa_ = tiling->Ka;
-        orgKb_ = tiling->Kb;
-        orgKc_ = 0;
-        request_.m = tiling->singleCoreM;
-        request_.n = tiling->singleCoreN;
-        request_.k = tiling->singleCoreK;
-        biased_ = tiling->isBias != 0;
-        Restart();
-    }
-    /*! Iterate begins with the first block. */
-    void Restart() { block_ = 0; }
-    int32_t Blocks() const
-    {
-        return AscendC::DivCeil(request_.m, request_.tiling.baseM) * AscendC::DivCeil(request_.n, request_.tiling.baseN);
-    }
-
-    /*! Whether the object can compute; reports what it lacks. */
-    bool Ready(const char* call, bool needsScale, FaEmuLoc loc)
-    {
-        if (refused_) {
-            return false;
-        }
-        const struct {
-            bool fine;
-            const char* what;
-            const char* help;
-        } needs[] = {
-            {joined_, "an object that REGIST_MATMUL_OBJ does not name", "register the object, with the kernel's TPipe and workspace"},
-            {tiled_, "an object without a tiling", "pass a TCubeTiling to REGIST_MATMUL_OBJ or Init"},
-            {setA_, "an object whose A is not set", "call SetTensorA before"},
-            {setB_, "an object whose B is not set", "call SetTensorB before"},
-            {!biased_ || bias_ != 0, "an object whose tiling has isBias = 1, and whose bias is not set",
-             "call SetBias before, or DisableBias"},
-            {!needsScale || scaled_, "an object that quantises, and has no scale", "call SetQuantScalar or SetQuantVector before"},
-        };
-        for (const auto& need : needs) {
-            if (!need.fine) {
-                MatmulError("matmul-order", loc, need.help, "%s of %s", call, need.what);
-                return false;
-            }
-        }
-        if (request_.m <= 0 || request_.n <= 0 || request_.k <= 0) {
-            MatmulError("matmul-shape", loc, "set positive sizes with SetSingleShape or SetTail",
-                        "%s of a shape of %d x %d x %d elements", call, request_.m, request_.n, request_.k);
-            return false;
-        }
-        return true;
-    }
-
-    MatmulRequest request_;
-    MatmulStage room_;
-    FaEmuLoc asked_ = {"", 0};   // the last call that computes
-    FaEmuLoc pending_ = {"", 0}; // an Iterate whose block nothing has taken
-    uint64_t bias_ = 0;
-    int32_t orgM_ = 0;
-    int32_t orgN_ = 0;
-    int32_t orgKa_ = 0;
-    int32_t orgKb_ = 0;
-    int32_t orgKc_ = 0;
-    int32_t block_ = 0;    // that Iterate computes next
-    int32_t taken_ = 0;    // blocks of an asynchronous Iterate
-    int32_t unwaited_ = 0; // answers under way
-    int32_t answered_ = 0; // and those that have come, for calls that wait later
-    bool joined_ = false;
-    bool tiled_ = false;
-    bool refused_ = false; // something has been reported, for which nothing can be computed
-    bool setA_ = false;
-    bool setB_ = false;
-    bool biased_ = false;
-    bool scaled_ = false;
-    bool ended_ = true;
-    bool hasPending_ = false;
-    bool held_ = false; // the pending block is in L0C already
-};
-
-/*! The objects that a kernel has registered, for the core that calls them. */
-class MatmulSession {
-public:
-    template <typename... Rest>
-    MatmulSession(AscendC::TPipe* pipe, GM_ADDR workspace, FaEmuLoc loc, Rest&&... rest) : loc_(loc)
-    {
-        if (pipe == nullptr) {
-            PipeError("tpipe-missing", "REGIST_MATMUL_OBJ gets no TPipe", "pass the address of the kernel's TPipe", loc);
-            return;
-        }
-        constexpr int32_t count = Count<Rest...>();
-        static_assert(count <= kMatmulObjects, "a kernel has at most 4 Matmul objects");
-        if constexpr (kIsAiv) {
-            OpenMatmul(workspace, count, loc);
-        }
-        Join(workspace, count, rest...);
-        Current() = this;
-    }
-    MatmulSession(const MatmulSession&) = delete;
-    MatmulSession& operator=(const MatmulSession&) = delete;
-    ~MatmulSession() noexcept(false)
-    {
-        Current() = nullptr;
-        for (int32_t i = 0; i < objects_; ++i) {
-            object_[i]->EmuLeave();
-        }
-        if constexpr (kIsAiv) {
-            PostMatmul(MatmulRequest(), loc_);
-        }
-    }
-
-    static MatmulSession*& Current()
-    {
-        static thread_local MatmulSession* session = nullptr;
-        return session;
-    }
-    /*! Reports another object that holds the cube core while `self` computes. */
-    bool IsFreeFor(const MatmulState* self, FaEmuLoc loc) const
-    {
-        for (int32_t i = 0; i < objects_; ++i) {
-            if (object_[i] != self && object_[i]->EmuIsOpen()) {
-                const FaEmuLoc place = object_[i]->EmuPlace();
-                MatmulError("matmul-unfinished", loc, "call End of that object before another one computes",
-                            "an object computes while the one of %s:%d has not called End", place.file, place.line);
-                return false;
-            }
-        }
-        return true;
-    }
-
-    /*! Registered objects among the arguments; the others are their tilings. */
-    template <typename... Rest> static constexpr int32_t Count()
-    {
-        return (0 + ... + (std::is_base_of<MatmulState, std::remove_reference_t<Rest>>::value ? 1 : 0));
-    }
-
-private:
-    void Join(GM_ADDR, int32_t) {}
-    template <class Object, typename... Rest> void Join(GM_ADDR workspace, int32_t count, Object& object, Rest&... rest)
-    {
-        if constexpr (std::is_base_of<MatmulState, Object>::value) {
-            object.EmuJoin(objects_, count, kIsAiv ? workspace : nullptr);
-            object_[objects_] = &object;
-            ++objects_;
-            if constexpr (sizeof...(Rest) != 0) {
-                Tile(object, rest...);
-            }
-        }
-        Join(workspace, count, rest...);
-    }
-    template <class Object, class Tiling, typename... Rest> void Tile(Object& object, Tiling& tiling, Rest&...)
-    {
-        static_assert(std::is_convertible<Tiling, const TCubeTiling*>::value,
-                      "REGIST_MATMUL_OBJ takes an object and the address of its TCubeTiling, one after the other");
-        object.Init(tiling, nullptr, loc_);
-    }
-
-    FaEmuLoc loc_;
-    MatmulState* object_[kMatmulObjects] = {};
-    int32_t objects_ = 0;
-};
-
-/*! The cube core's loop: a message after the other, until every vector core has ended. */
-class MatmulServer {
-public:
-    template <typename... Rest> static void Run(AscendC::TPipe* pipe, GM_ADDR workspace, FaEmuLoc loc, Rest&&... rest)
-    {
-        if (pipe == nullptr) {
-            return; // the vector cores report it
-        }
-        int64_t running = OpenMatmul(workspace, MatmulSession::Count<Rest...>(), loc);
-        int32_t holder = -1; // the vector core whose partial sums are in L0C
-        while (running > 0) {
-            MatmulRequest request;
-            const int32_t sub = TakeMatmul(request, holder, loc);
-            if (request.call == kMatmulQuit) {
-                --running;
-                holder = holder == sub ? -1 : holder;
-                continue;
-            }
-            Serve(request, sub, 0, rest...);
-            holder = request.call == kMatmulHold ? sub : request.call == kMatmulTakeHeld ? -1 : holder;
-        }
-    }
-
-private:
-    static void Serve(const MatmulRequest&, int32_t, int32_t) {}
-    template <class Object, typename... Rest>
-    static void Serve(const MatmulRequest& request, int32_t sub, int32_t index, Object& object, Rest&... rest)
-    {
-        if constexpr (std::is_base_of<MatmulState, Object>::value) {
-            if (request.object == index) {
-                object.EmuCompute(request, sub);
-                return;
-            }
-            ++index;
-        }
-        Serve(request, sub, index, rest...);
-    }
-};
-} // namespace fa_emu
 
 namespace AscendC {
 template <
@@ -414,7 +145,8 @@ public:
 
     template <bool sync = true> bool Iterate(bool enPartialSum = false, FA_EMU_HERE)
     {
-        static_assert((MM_CFG.iterateMode & ITERATE_MODE_NORMAL) != 0, "the MatmulConfig promises that Iterate is not called");
+        static_assert((MM_CFG.iterateMode & ITERATE_MODE_NORMAL) != 0,
+                      "the MatmulConfig promises that Iterate is not called");
         if (!Ready("Iterate", kQuantises, emuLoc) || !Free(emuLoc) || block_ >= Blocks()) {
             return false;
         }
@@ -444,7 +176,8 @@ public:
     }
 
     template <bool sync = true>
-    void GetTensorC(const LocalTensor<DstT>& co2Local, uint8_t enAtomic = 0, bool enSequentialWrite = false, FA_EMU_HERE)
+    void GetTensorC(
+        const LocalTensor<DstT>& co2Local, uint8_t enAtomic = 0, bool enSequentialWrite = false, FA_EMU_HERE)
     {
         CheckGetTensorC();
         static_assert(C_TYPE::pos != TPosition::GM, "this object gives C to GM: pass a GlobalTensor");
@@ -463,7 +196,8 @@ public:
     }
 
     /*! The block of an asynchronous Iterate in the workspace that SetWorkspace named. */
-    template <bool sync = true> GlobalTensor<DstT> GetTensorC(uint8_t enAtomic = 0, bool enSequentialWrite = false, FA_EMU_HERE)
+    template <bool sync = true>
+    GlobalTensor<DstT> GetTensorC(uint8_t enAtomic = 0, bool enSequentialWrite = false, FA_EMU_HERE)
     {
         CheckGetTensorC();
         (void)enSequentialWrite;
@@ -473,7 +207,8 @@ public:
         }
         if (!behind_ || taken_ >= Blocks()) {
             fa_emu::MatmulError("matmul-order", emuLoc, "call Iterate<false> once, and GetTensorC once a block of C",
-                                "GetTensorC finds no block: %d of %d are taken", behind_ ? taken_ : 0, behind_ ? Blocks() : 0);
+                                "GetTensorC finds no block: %d of %d are taken", behind_ ? taken_ : 0,
+                                behind_ ? Blocks() : 0);
             return gm;
         }
         if (taken_ % AnswerEvery() == 0) {
@@ -486,7 +221,8 @@ public:
     template <bool sync = true>
     void GetTensorC(const GlobalTensor<DstT>&, const LocalTensor<DstT>&, uint8_t = 0, bool = false)
     {
-        static_assert(!sync && sync, "GetTensorC into GM and UB at once is not emulated: take the block once, and copy it");
+        static_assert(!sync && sync,
+                      "GetTensorC into GM and UB at once is not emulated: take the block once, and copy it");
     }
     /*! What is issued next sees what an asynchronous GetTensorC has copied to UB. */
     void WaitGetTensorC(FA_EMU_HERE) { fa_emu::Handshake<HardEvent::MTE2_S>(emuLoc); }
@@ -499,7 +235,8 @@ public:
     {
         CheckIterateAll();
         if (fakeMsg) {
-            fa_emu::MatmulError("matmul-shape", emuLoc, "leave it false: no object shares L1 here", "fakeMsg is not emulated");
+            fa_emu::MatmulError("matmul-shape", emuLoc, "leave it false: no object shares L1 here",
+                                "fakeMsg is not emulated");
             return;
         }
         if (!Ready("IterateAll", kQuantises, emuLoc) || !Free(emuLoc)) {
@@ -546,15 +283,15 @@ public:
         Restart();
     }
 
-    template <typename... Args> void IterateBatch(Args&&...) { NoBatches<sizeof...(Args)>(); }
-    template <typename... Args> void IterateNBatch(Args&&...) { NoBatches<sizeof...(Args)>(); }
-    template <typename... Args> void GetBatchTensorC(Args&&...) { NoBatches<sizeof...(Args)>(); }
-    template <typename... Args> void SetBatchNum(Args&&...) { NoBatches<sizeof...(Args)>(); }
-    template <typename S> void SetUserDefInfo(S) { FA_EMU_ABSENT(S, "SetUserDefInfo belongs to MatmulCallBackFunc, which is not emulated"); }
-    template <typename S> void SetSelfDefineData(S) { FA_EMU_ABSENT(S, "SetSelfDefineData belongs to MatmulCallBackFunc, which is not emulated"); }
-    template <typename S> void SetSparseIndex(const S&) { FA_EMU_ABSENT(S, "SetSparseIndex is not emulated: sparse products are not"); }
-    template <typename S, typename... Rest> void SetAntiQuantScalar(S, Rest...) { FA_EMU_ABSENT(S, "SetAntiQuantScalar does not exist on this chip: convert B before"); }
-    template <typename S, typename... Rest> void SetAntiQuantVector(const S&, Rest...) { FA_EMU_ABSENT(S, "SetAntiQuantVector does not exist on this chip: convert B before"); }
+    FA_EMU_NO_MATMUL_CALL(IterateBatch, "batches of a Matmul object are not emulated: call it once a matrix")
+    FA_EMU_NO_MATMUL_CALL(IterateNBatch, "batches of a Matmul object are not emulated: call it once a matrix")
+    FA_EMU_NO_MATMUL_CALL(GetBatchTensorC, "batches of a Matmul object are not emulated: call it once a matrix")
+    FA_EMU_NO_MATMUL_CALL(SetBatchNum, "batches of a Matmul object are not emulated: call it once a matrix")
+    FA_EMU_NO_MATMUL_CALL(SetUserDefInfo, "SetUserDefInfo belongs to MatmulCallBackFunc, which is not emulated")
+    FA_EMU_NO_MATMUL_CALL(SetSelfDefineData, "SetSelfDefineData belongs to MatmulCallBackFunc, which is not emulated")
+    FA_EMU_NO_MATMUL_CALL(SetSparseIndex, "SetSparseIndex is not emulated: sparse products are not")
+    FA_EMU_NO_MATMUL_CALL(SetAntiQuantScalar, "SetAntiQuantScalar does not exist on this chip: convert B before")
+    FA_EMU_NO_MATMUL_CALL(SetAntiQuantVector, "SetAntiQuantVector does not exist on this chip: convert B before")
 
     /*! One request, on the cube core. */
     void EmuCompute(const fa_emu::MatmulRequest& request, int32_t sub)
@@ -567,22 +304,21 @@ private:
     static constexpr uint64_t kInUb = ~0ull;
     static constexpr int32_t kMostAnswers = 8; // under way at once, of an asynchronous Iterate
     static constexpr bool kSumsAreInts = std::is_same<SrcAT, int8_t>::value;
-    static constexpr bool kQuantises = std::is_same<DstT, int8_t>::value || (kSumsAreInts && !std::is_same<DstT, int32_t>::value);
-    static constexpr bool kStaged = A_TYPE::pos == TPosition::VECOUT || B_TYPE::pos == TPosition::VECOUT || BIAS_TYPE::pos == TPosition::VECOUT;
+    static constexpr bool kQuantises =
+        std::is_same<DstT, int8_t>::value || (kSumsAreInts && !std::is_same<DstT, int32_t>::value);
+    static constexpr bool kStaged =
+        A_TYPE::pos == TPosition::VECOUT || B_TYPE::pos == TPosition::VECOUT || BIAS_TYPE::pos == TPosition::VECOUT;
     static constexpr bool kNz = C_TYPE::format == CubeFormat::NZ;
     static constexpr int32_t kWidth = sizeof(DstT) == 1 ? ONE_BLK_SIZE : fa_emu::MatmulWidths::kRows;
 
-    template <size_t count> static void NoBatches()
-    {
-        static_assert(count > 1000, "batches of a Matmul object are not emulated: call it once a matrix");
-    }
     static void CheckGetTensorC()
     {
         static_assert(MM_CFG.enableGetTensorC, "the MatmulConfig promises that GetTensorC is not called");
     }
     static void CheckIterateAll()
     {
-        static_assert((MM_CFG.iterateMode & ITERATE_MODE_ALL) != 0, "the MatmulConfig promises that IterateAll is not called");
+        static_assert((MM_CFG.iterateMode & ITERATE_MODE_ALL) != 0,
+                      "the MatmulConfig promises that IterateAll is not called");
     }
     static void CheckQuant()
     {
@@ -620,7 +356,8 @@ private:
         static_assert(std::is_same<BiasT, typename Product::Sum>::value,
                       "the bias has the type of the sums here, float or int32_t: convert another one before");
         if (tiled_ && request_.tiling.isBias == 0) {
-            fa_emu::MatmulError("matmul-order", loc, "set isBias of the TCubeTiling to 1", "SetBias of an object whose tiling has isBias = 0");
+            fa_emu::MatmulError("matmul-order", loc, "set isBias of the TCubeTiling to 1",
+                                "SetBias of an object whose tiling has isBias = 0");
             return;
         }
         bias_ = address;
@@ -679,7 +416,8 @@ private:
         const int32_t high = transposed ? columns : rows;
         const int32_t wide = transposed ? rows : columns;
         if constexpr (TYPE::pos == TPosition::VECOUT) {
-            return TYPE::format == CubeFormat::NZ ? fa_emu::UpTo(high, fa_emu::MatmulWidths::kRows) : fa_emu::UpTo(wide, group);
+            return TYPE::format == CubeFormat::NZ ? fa_emu::UpTo(high, fa_emu::MatmulWidths::kRows)
+                                                  : fa_emu::UpTo(wide, group);
         } else {
             return (TYPE::format == CubeFormat::NZ) != transposed ? orgRows : orgColumns;
         }
@@ -688,13 +426,15 @@ private:
     /*! An operand in UB goes to the workspace as it is. */
     template <class TYPE>
     void StageOperand(
-        fa_emu::MatmulMatrix& matrix, const LocalTensor<typename TYPE::T>& local, int32_t rows, int32_t columns, FaEmuLoc loc)
+        fa_emu::MatmulMatrix& matrix, const LocalTensor<typename TYPE::T>& local, int32_t rows, int32_t columns,
+        FaEmuLoc loc)
     {
         if constexpr (TYPE::pos == TPosition::VECOUT) {
             constexpr int32_t group = ONE_BLK_SIZE / sizeof(typename TYPE::T);
             const int32_t high = matrix.transposed ? columns : rows;
             const int32_t wide = matrix.transposed ? rows : columns;
-            matrix.address = ToStage(local, matrix.pitch * (TYPE::format == CubeFormat::NZ ? fa_emu::UpTo(wide, group) : high), loc);
+            const int32_t lines = TYPE::format == CubeFormat::NZ ? fa_emu::UpTo(wide, group) : high;
+            matrix.address = ToStage(local, matrix.pitch * lines, loc);
         }
     }
     template <typename T> uint64_t ToStage(const LocalTensor<T>& local, int32_t count, FaEmuLoc loc)
@@ -713,7 +453,8 @@ private:
     {
         if (partial && (kStaged || !hasPending_)) {
             fa_emu::MatmulError("matmul-order", loc, "begin with Iterate(false), and keep the operands in GM",
-                                "partial sums of %s", kStaged ? "operands in UB are not emulated" : "nothing: no block is in L0C");
+                                "partial sums of %s",
+                                kStaged ? "operands in UB are not emulated" : "nothing: no block is in L0C");
             return false;
         }
         if (partial && Blocks() != 1) {
@@ -770,14 +511,16 @@ private:
     bool HasBlock(FaEmuLoc loc)
     {
         if (!hasPending_ && !refused_) {
-            fa_emu::MatmulError("matmul-order", loc, "call Iterate before, once a block", "GetTensorC finds no block that Iterate has computed");
+            fa_emu::MatmulError("matmul-order", loc, "call Iterate before, once a block",
+                                "GetTensorC finds no block that Iterate has computed");
         }
         return hasPending_;
     }
     bool PlainResult(uint8_t atomic, FaEmuLoc loc)
     {
         if (atomic != 0) {
-            fa_emu::MatmulError("matmul-order", loc, "add in UB, or let C be in GM", "enAtomic is %d, results in UB are stored as they are", atomic);
+            fa_emu::MatmulError("matmul-order", loc, "add in UB, or let C be in GM",
+                                "enAtomic is %d, results in UB are stored as they are", atomic);
         }
         return atomic == 0;
     }
@@ -803,7 +546,8 @@ private:
     }
     static int32_t RowWidth(int32_t columns)
     {
-        return C_TYPE::format == CubeFormat::ND_ALIGN ? fa_emu::UpTo<int32_t>(columns, ONE_BLK_SIZE / sizeof(DstT)) : columns;
+        constexpr int32_t unit = ONE_BLK_SIZE / sizeof(DstT);
+        return C_TYPE::format == CubeFormat::ND_ALIGN ? fa_emu::UpTo(columns, unit) : columns;
     }
 
     /*! Elements of a block whose rows follow each other. */
@@ -815,12 +559,14 @@ private:
     int32_t WholeCount() const { return CountOf(request_.m, request_.n); }
     static int32_t CountOf(int32_t rows, int32_t columns)
     {
-        return kNz ? fa_emu::UpTo(rows, fa_emu::MatmulWidths::kRows) * fa_emu::UpTo(columns, kWidth) : rows * RowWidth(columns);
+        return kNz ? fa_emu::UpTo(rows, fa_emu::MatmulWidths::kRows) * fa_emu::UpTo(columns, kWidth)
+                   : rows * RowWidth(columns);
     }
 
     /*! Asks for blocks, by way of the workspace to UB: the matrix of this core, or one block of it. */
     void ToUb(
-        fa_emu::MatmulRequest& request, const LocalTensor<DstT>& ub, int32_t count, int32_t block, bool dense, FaEmuLoc loc)
+        fa_emu::MatmulRequest& request, const LocalTensor<DstT>& ub, int32_t count, int32_t block, bool dense,
+        FaEmuLoc loc)
     {
         request.c = stage_.Take(int64_t{count} * static_cast<int64_t>(sizeof(DstT)), loc);
         if (request.c == 0) {
@@ -839,7 +585,8 @@ private:
     }
 
     /*! Elements from `at` on. */
-    void CopyOut(const LocalTensor<DstT>& ub, const GlobalTensor<DstT>& gm, int32_t at, int32_t count, bool waits, FaEmuLoc loc)
+    void CopyOut(
+        const LocalTensor<DstT>& ub, const GlobalTensor<DstT>& gm, int32_t at, int32_t count, bool waits, FaEmuLoc loc)
     {
         const uint32_t bytes = static_cast<uint32_t>(count) * static_cast<uint32_t>(sizeof(DstT));
         DataCopyPad(ub[static_cast<uint32_t>(at)], gm[static_cast<uint64_t>(at)], DataCopyExtParams(1, bytes, 0, 0, 0),
@@ -850,7 +597,8 @@ private:
     }
 
     /*! The rows of one block to their place in the matrix of this core. */
-    void CopyBlock(const LocalTensor<DstT>& ub, const GlobalTensor<DstT>& gm, const fa_emu::MatmulRequest& request, FaEmuLoc loc)
+    void CopyBlock(
+        const LocalTensor<DstT>& ub, const GlobalTensor<DstT>& gm, const fa_emu::MatmulRequest& request, FaEmuLoc loc)
     {
         const fa_emu::MatmulBlock block = fa_emu::MatmulBlock::Of(request, request.first);
         const fa_emu::MatmulSpan rows = block.rows;

@@ -121,7 +121,7 @@ struct MatmulBlock {
     }
 };
 
-/*! Names the workspace to the emulator, which hands flags 0 to 2N-1 to the objects; returns the vector cores of a block. */
+/*! The workspace is checked, flags 0 to 2N-1 are the objects' from now on; returns the vector cores of a block. */
 inline int64_t OpenMatmul(GM_ADDR workspace, int32_t objects, FaEmuLoc loc)
 {
     AscendC::GlobalTensor<uint8_t> gm;
@@ -255,7 +255,8 @@ inline bool MatmulDepthIsFine(const char* name, int32_t depth, int32_t step, int
         return true;
     }
     MatmulError("matmul-tiling", loc, "make it the product of the steps, or twice that to load ahead",
-                "%s of the tiling is %d base blocks, its steps make %d, or %d in two halves", name, depth, once, 2 * once);
+                "%s of the tiling is %d base blocks, its steps make %d, or %d in two halves", name, depth, once,
+                2 * once);
     return false;
 }
 

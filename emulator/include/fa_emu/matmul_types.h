@@ -196,7 +196,8 @@ struct MatmulType {
 /*! Copies of the kernel's own in place of the object's; only the absence of all three is emulated. */
 template <auto copyOut = nullptr, auto copyA1 = nullptr, auto copyB1 = nullptr> struct MatmulCallBackFunc {};
 
-template <class A, class B, class C, class BIAS> constexpr MatmulConfig GetMatmulApiTiling(const MatmulConfig&, int32_t = 0)
+template <class A, class B, class C, class BIAS>
+constexpr MatmulConfig GetMatmulApiTiling(const MatmulConfig&, int32_t = 0)
 {
     static_assert(sizeof(A) == 0, "GetMatmulApiTiling is not emulated: register the object with a TCubeTiling");
     return {};
@@ -237,8 +238,10 @@ template <class A, class B, class C, class BIAS, const auto& CFG> constexpr bool
                   "a Matmul object cannot turn these sums into this C");
     static_assert(!CFG.doIBShareNorm && !CFG.doBasicBlock && !CFG.doSpecialBasicBlock && !CFG.doSpecialMDL,
                   "the Norm and MDL templates of a Matmul object are emulated: CFG_NORM computes the same");
-    static_assert(!CFG.enableMixDualMaster, "enableMixDualMaster is not emulated: the cube core serves its vector cores");
-    static_assert(ConfigIsPlain(CFG), "this MatmulConfig sets a field that is not emulated: start from CFG_NORM or CFG_MDL");
+    static_assert(!CFG.enableMixDualMaster,
+                  "enableMixDualMaster is not emulated: the cube core serves its vector cores");
+    static_assert(ConfigIsPlain(CFG),
+                  "this MatmulConfig sets a field that is not emulated: start from CFG_NORM or CFG_MDL");
     return true;
 }
 } // namespace fa_emu

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub(crate) mod product;
+
 use std::ffi::{CString, OsString, c_void};
 use std::path::{Path, PathBuf};
 use std::ptr;

@@ -26,7 +26,8 @@ template <typename T, typename CT, typename Bias> struct Part {
     bool works;
 
     __aicore__ inline Part(
-        GM_ADDR aIn, GM_ADDR bIn, GM_ADDR biasIn, GM_ADDR cOut, const TCubeTiling& t, bool transA, bool transB, int32_t pitch)
+        GM_ADDR aIn, GM_ADDR bIn, GM_ADDR biasIn, GM_ADDR cOut, const TCubeTiling& t, bool transA, bool transB,
+        int32_t pitch)
     {
         const int32_t core = GetBlockIdx();
         const int32_t high = DivCeil(t.M, t.singleCoreM);
@@ -104,7 +105,8 @@ extern "C" __global__ __mix__(1, 2) void groups(
     (void)workspace;
     (void)how;
     TPipe pipe;
-    matmul::Matmul<Gm<half, false, CubeFormat::NZ>, Gm<half, true, CubeFormat::NZ>, Gm<float, false, CubeFormat::NZ>> mm;
+    using Nz = matmul::MatmulType<TPosition::GM, CubeFormat::NZ, half>;
+    matmul::Matmul<Nz, Gm<half, true, CubeFormat::NZ>, Gm<float, false, CubeFormat::NZ>> mm;
     REGIST_MATMUL_OBJ(&pipe, GetSysWorkSpacePtr(), mm);
     mm.Init(&t);
     if (GetBlockIdx() != 0) {
@@ -296,7 +298,8 @@ extern "C" __global__ __aicore__ __mix__(1, 2) void from_ub(
     TQue<TPosition::VECOUT, 1> out;
     TQue<TPosition::VECOUT, 1> line;
     TPipe pipe;
-    Matmul<MatmulType<TPosition::VECOUT, CubeFormat::ND, half>, Gm<half>, Gm<float>, MatmulType<TPosition::VECOUT, CubeFormat::ND, float>> mm;
+    Matmul<MatmulType<TPosition::VECOUT, CubeFormat::ND, half>, Gm<half>, Gm<float>,
+           MatmulType<TPosition::VECOUT, CubeFormat::ND, float>> mm;
     REGIST_MATMUL_OBJ(&pipe, GetSysWorkSpacePtr(), mm, &t);
     Part<half, float, float> part(a, b, bias, c, t, false, false, t.N);
     if (!part.works) {
@@ -308,7 +311,8 @@ extern "C" __global__ __aicore__ __mix__(1, 2) void from_ub(
     pipe.InitBuffer(out, 1, count * sizeof(half));
     pipe.InitBuffer(line, 1, t.singleCoreN * sizeof(float));
     LocalTensor<half> raw = in.AllocTensor<half>();
-    DataCopyPad(raw, part.a, DataCopyExtParams(part.rows, t.singleCoreK * sizeof(half), (t.Ka - t.singleCoreK) * sizeof(half), 0, 0),
+    const uint32_t gap = (t.Ka - t.singleCoreK) * sizeof(half);
+    DataCopyPad(raw, part.a, DataCopyExtParams(part.rows, t.singleCoreK * sizeof(half), gap, 0, 0),
                 DataCopyPadExtParams<half>(false, 0, 0, 0));
     in.EnQue(raw);
     raw = in.DeQue<half>();
@@ -340,7 +344,7 @@ extern "C" __global__ __aicore__ __mix__(1, 2) void from_ub(
     mm.End();
 }
 
-// Two objects: the product, and the product with B transposed onto what the first has stored; one after the other, or at once.
+// Two objects: the product, and that with B transposed added to it; one after the other, or at once.
 extern "C" __global__ __aicore__ __mix__(1, 2) void two(
     GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR c, __kfc_workspace__ GM_ADDR workspace, TCubeTiling t, How how)
 {
@@ -393,7 +397,8 @@ extern "C" __global__ __aicore__ __mix__(1, 2) void with_flags(
 }
 
 // Scales turn sums into half and int8_t.
-template <typename T, typename CT> __aicore__ inline void Scaled(GM_ADDR a, GM_ADDR b, GM_ADDR scales, GM_ADDR c, const TCubeTiling& t, const How& how)
+template <typename T, typename CT>
+__aicore__ inline void Scaled(GM_ADDR a, GM_ADDR b, GM_ADDR scales, GM_ADDR c, const TCubeTiling& t, const How& how)
 {
     TPipe pipe;
     Matmul<Gm<T>, Gm<T>, Gm<CT>> mm;

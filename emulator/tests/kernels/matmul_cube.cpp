@@ -16,7 +16,8 @@ struct How {
 
 template <typename T> class Product {
 public:
-    __aicore__ inline void Run(GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR c, const TCubeTiling& t, const How& how, bool rounds)
+    __aicore__ inline void Run(
+        GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR c, const TCubeTiling& t, const How& how, bool rounds)
     {
         const int32_t core = GetBlockIdx();
         const int32_t high = DivCeil(t.M, t.singleCoreM);
