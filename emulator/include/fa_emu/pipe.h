@@ -155,16 +155,22 @@ public:
         pool.EmuInit(*this, shared.EmuStart(), len);
         return true;
     }
+    /*! Ids go round: one that has just been released may not have been waited for, however far its pipe is behind. */
     template <HardEvent event> TEventID AllocEventID(FA_EMU_HERE)
     {
-        const TEventID id = FetchEventID(event);
-        if (id < 0) {
-            fa_emu::PipeError("event-id", "all 8 event ids of this pair of pipes are taken",
-                              "release an id with ReleaseEventID, or use fewer queues", emuLoc);
-            return 0;
+        uint8_t& taken = taken_[static_cast<int>(event)];
+        TEventID& next = next_[static_cast<int>(event)];
+        for (int i = 0; i < QUE_MAX_EVENT; ++i) {
+            const TEventID id = static_cast<TEventID>((next + i) % QUE_MAX_EVENT);
+            if ((taken & (1u << id)) == 0) {
+                taken |= static_cast<uint8_t>(1u << id);
+                next = static_cast<TEventID>((id + 1) % QUE_MAX_EVENT);
+                return id;
+            }
         }
-        taken_[static_cast<int>(event)] |= static_cast<uint8_t>(1u << id);
-        return id;
+        fa_emu::PipeError("event-id", "all 8 event ids of this pair of pipes are taken",
+                          "release an id with ReleaseEventID, or use fewer queues", emuLoc);
+        return 0;
     }
     template <HardEvent event> void ReleaseEventID(TEventID id)
     {
@@ -241,6 +247,7 @@ private:
 
     static constexpr int kMaxQueues = 64;
     uint8_t taken_[static_cast<int>(HardEvent::MAX)] = {};
+    TEventID next_[static_cast<int>(HardEvent::MAX)] = {};
     uint64_t used_[fa_emu::kMemories] = {};
     void* queues_[kMaxQueues] = {};
     void (*drain_[kMaxQueues])(void*, FaEmuLoc) = {};

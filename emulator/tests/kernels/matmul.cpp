@@ -140,8 +140,8 @@ public:
         }
         t_ = t;
         const uint32_t bytes = t.baseM * t.baseN * sizeof(float);
-        pipe.InitBuffer(in_, 1, bytes);
-        pipe.InitBuffer(out_, 1, bytes);
+        pipe.InitBuffer(in_, 2, bytes);
+        pipe.InitBuffer(out_, 2, bytes);
         mm_.SetTail(part.rows, part.columns);
         mm_.SetTensorA(part.a);
         mm_.SetTensorB(part.b, true);
