@@ -8,8 +8,8 @@ use fa_dsl::span::SourceMap;
 use fa_dsl::variant::Variant;
 use fa_runtime::abi::CpuEntry;
 use fa_runtime::{
-    Arguments, Kernel, LinkedCode, Outputs, PackedLengths, Report, Results, Tensor, TensorView,
-    TensorViewMut,
+    Arguments, Kernel, LinkedCode, Outputs, PackedLengths, Report, Results, Tasks, Tensor,
+    TensorView, TensorViewMut,
 };
 
 use crate::error::{Error, Result};
@@ -28,8 +28,8 @@ pub struct Spec {
     pub defines: &'static [(&'static str, &'static str)],
     /// The text is the fields of one variant.
     pub fields: bool,
-    /// Query rows of a task.
-    pub block_q: u32,
+    /// How launches fall into tasks.
+    pub tasks: Tasks,
     /// The longest sequences.
     pub max_len: u32,
     /// The kernel.
@@ -97,7 +97,7 @@ impl Attention {
             let code = LinkedCode {
                 symbol: self.spec.name,
                 entry: self.spec.entry,
-                block_q: self.spec.block_q,
+                tasks: self.spec.tasks,
                 max_len: self.spec.max_len,
             };
             // SAFETY: whoever wrote the specification vouched for it.

@@ -60,6 +60,7 @@ pub use view::{AsView, Element, View, view_mut};
 pub mod __private {
     pub use crate::attention::{Spec, attention};
     pub use fa_macros::attention as expand;
+    pub use fa_runtime::Tasks;
     pub use fa_runtime::abi::Launch;
 }
 

@@ -29,6 +29,7 @@ use std::ops::Range;
 use std::slice;
 #[cfg(target_arch = "x86_64")]
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Width of Q and K rows.
 const HEAD_DIM: usize = 129;
@@ -648,7 +649,8 @@ fn weigh_vectors<L: Level, const N: usize, const MARK: bool>(
         *sum = L::plus(*sum, weights);
     }
     if MARK {
-        for (weight, score) in scores.as_flattened_mut().iter_mut().zip(given.as_flattened()) {
+        let weights = scores.as_flattened_mut().iter_mut();
+        for (weight, score) in weights.zip(given.as_flattened()) {
             if *score == f32::NEG_INFINITY {
                 *weight = MASKED;
             }
@@ -1643,6 +1645,135 @@ fn store_lse(task: &Task, first: usize, scratch: &Scratch) {
     }
 }
 
+/// Keys of a launch in parts, so that each task becomes as many as there are parts; the one that is done last puts
+/// together what all of them found. Any order of tasks gives the same bits.
+#[repr(C)]
+pub struct FaSplit {
+    /// Parts of the keys.
+    pub parts: i64,
+    /// Keys of a part, a multiple of the rows of a tile.
+    pub part_keys: i64,
+    /// What parts keep for the last one: for each part of each task a row of numbers, as long as [`state_rows`] rows of
+    /// `STATE_COLS`.
+    pub states: *mut f32,
+    /// For each task the parts that are done; zeros before the launch.
+    pub done: *const AtomicU32,
+}
+
+/// Numbers that a part keeps of a row.
+const STATE_COLS: usize = V_COLS + 2;
+/// Output sums, running maximum and running sum of a row.
+type RowState = [f32; STATE_COLS];
+
+/// Rows that a task of queries of this length may have.
+fn state_rows(q_len: i64) -> usize {
+    if q_len <= FEW_ROWS as i64 {
+        FEW_ROWS
+    } else {
+        (q_len as usize).next_multiple_of(ROWS).min(Q_ROWS)
+    }
+}
+
+/// One of the parts that the keys of a task are split in.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    split: &'a FaSplit,
+    /// Number of the task.
+    task: i64,
+    /// Number of the part.
+    place: i64,
+    /// Rows that a task of the launch may have.
+    rows: usize,
+}
+
+impl<'a> Part<'a> {
+    /// The part of a task that has this number.
+    fn new(split: &'a FaSplit, number: i64, q_len: i64) -> Self {
+        Part {
+            split,
+            task: number / split.parts,
+            place: number % split.parts,
+            rows: state_rows(q_len),
+        }
+    }
+
+    /// Those of some keys that belong to the part.
+    fn keys(&self, keys: Range<i32>) -> Range<i32> {
+        let first = self.place * self.split.part_keys;
+        let [start, end] = [keys.start, keys.end]
+            .map(|key| i64::from(key).clamp(first, first + self.split.part_keys) as i32);
+        start..end
+    }
+
+    /// The rows of a part of the task.
+    fn states(&self, place: i64) -> *mut RowState {
+        let number = (self.task * self.split.parts + place) as usize;
+        // SAFETY: the launch has room for the rows of each part of each task.
+        unsafe { self.split.states.cast::<RowState>().add(number * self.rows) }
+    }
+
+    /// Keeps the first rows of the buffers; returns whether all other parts of the task have done so.
+    fn keep(&self, rows: usize, scratch: &Scratch) -> bool {
+        // SAFETY: a task has no more rows than there is room for, and nobody else looks at them before they are counted.
+        let states = unsafe { slice::from_raw_parts_mut(self.states(self.place), rows) };
+        for (row, state) in states.iter_mut().enumerate() {
+            state[..V_COLS].copy_from_slice(&scratch.o_acc[row]);
+            state[V_COLS] = scratch.row_max[row];
+            state[V_COLS + 1] = scratch.row_sum[row];
+        }
+        // SAFETY: there is a counter for each task.
+        let done = unsafe { &*self.split.done.add(self.task as usize) };
+        i64::from(done.fetch_add(1, Ordering::AcqRel)) + 1 == self.split.parts
+    }
+
+    /// Puts the rows of all parts together, part by part.
+    #[inline(always)]
+    fn merge<L: Level>(&self, rows: usize, scratch: &mut Scratch) {
+        for row in 0..rows {
+            // SAFETY: all parts have kept their rows, and none writes them again.
+            let state = |place| unsafe { &*self.states(place).add(row) };
+            let mut row_max = f32::NEG_INFINITY;
+            for place in 0..self.split.parts {
+                row_max = row_max.max(state(place)[V_COLS]);
+            }
+            let shift = if row_max == f32::NEG_INFINITY {
+                0.0
+            } else {
+                row_max
+            };
+            let outputs = &mut scratch.o_acc[row];
+            outputs.fill(0.0);
+            let mut row_sum = 0.0;
+            for place in 0..self.split.parts {
+                let state = state(place);
+                let factor = exp_of_negative::<L>(state[V_COLS] - shift);
+                for (output, sum) in outputs.iter_mut().zip(state) {
+                    *output = L::fused(factor, *sum, *output);
+                }
+                row_sum = L::fused(factor, state[V_COLS + 1], row_sum);
+            }
+            scratch.row_max[row] = row_max;
+            scratch.row_sum[row] = row_sum;
+        }
+    }
+}
+
+/// Stores the rows of some heads, `task.rows` of each; of a task whose keys are split, only once all parts are done.
+#[inline(always)]
+fn finish<L: Level>(task: &Task, heads: usize, part: Option<Part>, scratch: &mut Scratch) {
+    if let Some(part) = part {
+        let rows = heads * task.rows;
+        if !part.keep(rows, scratch) {
+            return;
+        }
+        part.merge::<L>(rows, scratch);
+    }
+    for head in 0..heads {
+        store_output(&task.head(head), head * task.rows, scratch);
+        store_lse(&task.head(head), head * task.rows, scratch);
+    }
+}
+
 /// A group of rows within the buffers of a thread.
 struct Group<'a> {
     task: Task<'a>,
@@ -1705,12 +1836,15 @@ fn fold_strip<L: Level>(task: &Task, tile: &KeyTile, first: usize, scratch: &mut
     accumulate_output::<L>(&groups, tile, scratch);
 }
 
-/// Computes the rows of one task.
+/// Computes the rows of one task, with all of its keys or a part of them.
 #[inline(always)]
-fn attend<L: Level>(task: &Task, scratch: &mut Scratch) {
+fn attend<L: Level>(task: &Task, part: Option<Part>, scratch: &mut Scratch) {
     load_query::<L>(task, 0, scratch);
     start_rows(task, 0, scratch);
-    let keys = key_limits(task);
+    let mut keys = key_limits(task);
+    if let Some(part) = part {
+        keys = part.keys(keys);
+    }
     // Tiles lie at multiples of their height, whatever the limits.
     let mut first = keys.start - keys.start % BLOCK_KV as i32;
     while first < keys.end {
@@ -1730,13 +1864,12 @@ fn attend<L: Level>(task: &Task, scratch: &mut Scratch) {
             fold_strip::<L>(task, tile, first, scratch);
         }
     }
-    store_output(task, 0, scratch);
-    store_lse(task, 0, scratch);
+    finish::<L>(task, 1, part, scratch);
 }
 
 /// Computes the few rows of some heads that share keys and values, which are read once.
 #[inline(always)]
-fn attend_few<L: Level>(task: &Task, heads: usize, scratch: &mut Scratch) {
+fn attend_few<L: Level>(task: &Task, heads: usize, part: Option<Part>, scratch: &mut Scratch) {
     let rows = heads * task.rows;
     let mut keys = 0..0;
     for head in 0..heads {
@@ -1749,6 +1882,9 @@ fn attend_few<L: Level>(task: &Task, heads: usize, scratch: &mut Scratch) {
         } else {
             keys.start.min(own.start)..keys.end.max(own.end)
         };
+    }
+    if let Some(part) = part {
+        keys = part.keys(keys);
     }
     let mut first = keys.start - keys.start % BLOCK_KV as i32;
     while first < keys.end {
@@ -1767,21 +1903,27 @@ fn attend_few<L: Level>(task: &Task, heads: usize, scratch: &mut Scratch) {
         }
         add_few_values::<L>(rows, tile, scratch);
     }
-    for head in 0..heads {
-        store_output(&task.head(head), head * task.rows, scratch);
-        store_lse(&task.head(head), head * task.rows, scratch);
-    }
+    finish::<L>(task, heads, part, scratch);
+}
+
+/// A launch, and how its keys are split.
+struct Work<'a> {
+    problem: Problem<'a>,
+    split: Option<&'a FaSplit>,
 }
 
 /// Runs tasks one after the other.
 #[inline(always)]
-fn run_tasks<L: Level>(problem: &Problem, tasks: Range<i64>, scratch: &mut Scratch) {
+fn run_tasks<L: Level>(work: &Work, tasks: Range<i64>, scratch: &mut Scratch) {
+    let Work { problem, split } = work;
     for number in tasks {
+        let part = split.map(|split| Part::new(split, number, problem.launch.q_len));
+        let number = part.map_or(number, |part| part.task);
         let task = Task::new(problem, number);
         if problem.launch.q_len > FEW_ROWS as i64 {
-            attend::<L>(&task, scratch);
+            attend::<L>(&task, part, scratch);
         } else if let heads @ 1.. = task.led_heads() {
-            attend_few::<L>(&task, heads, scratch);
+            attend_few::<L>(&task, heads, part, scratch);
         }
     }
 }
@@ -1793,8 +1935,8 @@ mod avx512 {
 
     /// [`run_tasks`] with the instructions of this level.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    pub(super) fn run(problem: &Problem, tasks: Range<i64>, scratch: &mut Scratch) {
-        run_tasks::<Avx512>(problem, tasks, scratch);
+    pub(super) fn run(work: &Work, tasks: Range<i64>, scratch: &mut Scratch) {
+        run_tasks::<Avx512>(work, tasks, scratch);
     }
 }
 
@@ -1805,13 +1947,13 @@ mod avx2 {
 
     /// [`run_tasks`] with the instructions of this level.
     #[target_feature(enable = "avx2,fma,f16c")]
-    pub(super) fn run(problem: &Problem, tasks: Range<i64>, scratch: &mut Scratch) {
-        run_tasks::<Avx2>(problem, tasks, scratch);
+    pub(super) fn run(work: &Work, tasks: Range<i64>, scratch: &mut Scratch) {
+        run_tasks::<Avx2>(work, tasks, scratch);
     }
 }
 
 /// Runs tasks with the best level of this processor.
-fn dispatch(problem: &Problem, tasks: Range<i64>, scratch: &mut Scratch) {
+fn dispatch(work: &Work, tasks: Range<i64>, scratch: &mut Scratch) {
     #[cfg(target_arch = "x86_64")]
     let first = first_level();
     #[cfg(target_arch = "x86_64")]
@@ -1822,7 +1964,7 @@ fn dispatch(problem: &Problem, tasks: Range<i64>, scratch: &mut Scratch) {
         && is_x86_feature_detected!("avx512vl")
     {
         // SAFETY: the features were just detected.
-        return unsafe { avx512::run(problem, tasks, scratch) };
+        return unsafe { avx512::run(work, tasks, scratch) };
     }
     #[cfg(target_arch = "x86_64")]
     if first < 2
@@ -1831,15 +1973,17 @@ fn dispatch(problem: &Problem, tasks: Range<i64>, scratch: &mut Scratch) {
         && is_x86_feature_detected!("f16c")
     {
         // SAFETY: the features were just detected.
-        return unsafe { avx2::run(problem, tasks, scratch) };
+        return unsafe { avx2::run(work, tasks, scratch) };
     }
-    run_tasks::<Portable>(problem, tasks, scratch);
+    run_tasks::<Portable>(work, tasks, scratch);
 }
 
-/// Runs tasks `first_task..last_task` of a launch, of `batch * heads * ceil(q_len / 384)` in all.
+/// Runs tasks `first_task..last_task` of a launch, of `batch * heads * ceil(q_len / 384)` in all, or of as many
+/// times that as a split has parts.
 ///
 /// `pointers` holds `q`, `k`, `v`, `out`, `lse`; `lse` may be null. Any split of the tasks over
 /// threads gives the same bits. Returns 0.
+/// The address of a [`FaSplit`] follows the other pointers; it is null where keys are whole.
 ///
 /// # Safety
 /// `launch` and `pointers` are valid, each pointer reaches every element that sizes and strides name, outputs
@@ -1851,10 +1995,17 @@ pub unsafe extern "C" fn fa_odd_head_dim_forward(
     first_task: i64,
     last_task: i64,
 ) -> i32 {
-    // SAFETY: the caller passes a launch block and one pointer per tensor.
-    let (launch, pointers) = unsafe { (&*launch, &*pointers.cast::<[*mut c_void; POINTERS]>()) };
-    // SAFETY: the caller vouches for the tensors.
-    let problem = unsafe { Problem::new(launch, pointers) };
-    SCRATCH.with_borrow_mut(|scratch| dispatch(&problem, first_task..last_task, scratch));
+    // SAFETY: the caller passes a launch block, one pointer per tensor, and that of the split.
+    let (launch, pointers) =
+        unsafe { (&*launch, &*pointers.cast::<[*mut c_void; POINTERS + 1]>()) };
+    let tensors = pointers.first_chunk().expect("there is one more");
+    // SAFETY: the caller vouches for the tensors and the split.
+    let work = &unsafe {
+        Work {
+            problem: Problem::new(launch, tensors),
+            split: pointers[POINTERS].cast::<FaSplit>().as_ref(),
+        }
+    };
+    SCRATCH.with_borrow_mut(|scratch| dispatch(work, first_task..last_task, scratch));
     0
 }

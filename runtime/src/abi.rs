@@ -10,11 +10,12 @@
 //! stride 0 for `b`.
 
 use std::ffi::c_void;
+use std::sync::atomic::AtomicU32;
 
 use fa_dsl::ir::eval::Value;
 
 /// Changes whenever the block or the entry points change; part of every cache key.
-pub const ABI_VERSION: u32 = 1;
+pub const ABI_VERSION: u32 = 2;
 
 /// Most dimensions of a captured tensor.
 pub const MAX_RANK: usize = 4;
@@ -56,7 +57,22 @@ pub const LAUNCH_BYTES: usize = 208;
 const _: () = assert!(size_of::<Launch>() == LAUNCH_BYTES);
 const _: () = assert!(align_of::<Launch>() == 8);
 
-/// Entry of a CPU kernel: the block, `[q, k, v, out, lse, (cu_q, cu_kv,) captured...]`, and a range of tasks. Returns 0.
+/// Keys of a launch of a CPU kernel in parts, mirrored by the emitted file.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Split {
+    /// Parts of the keys.
+    pub parts: i64,
+    /// Keys of a part.
+    pub part_keys: i64,
+    /// Room for what each part of each task keeps for the last one.
+    pub states: *mut f32,
+    /// For each task the parts that are done.
+    pub done: *const AtomicU32,
+}
+
+/// Entry of a CPU kernel: the block, `[q, k, v, out, lse, (cu_q, cu_kv,) captured..., split]`, and a range of tasks; the
+/// split is null where keys are whole. Returns 0.
 pub type CpuEntry = unsafe extern "C" fn(
     launch: *const Launch,
     pointers: *const *mut c_void,

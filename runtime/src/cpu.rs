@@ -3,14 +3,16 @@
 use std::ffi::c_void;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, OnceLock};
 
+use fa_codegen::cpu::{KeySplit, TaskSizes, Tasks};
 use fa_codegen::{CPU_LEVELS, GeneratedFile};
 use fa_dsl::variant::Variant;
 use libloading::Library;
 use rayon::prelude::*;
 
-use crate::abi::{CpuEntry, MAX_RANK};
+use crate::abi::{self, CpuEntry, MAX_RANK};
 use crate::cache::{Cache, Key, KeyParts};
 use crate::effort::Effort;
 use crate::error::{Error, Result};
@@ -193,9 +195,45 @@ unsafe impl Sync for Pointers {}
 pub(crate) struct CpuLaunch<'l, 'a> {
     pub(crate) checked: &'l Checked<'a>,
     pub(crate) variant: &'l Variant,
-    pub(crate) block_q: u32,
-    /// Memory behind the tensors that the kernel knows of.
-    pub(crate) further: Option<*mut c_void>,
+    pub(crate) tasks: Tasks,
+}
+
+/// Room in which the parts of a task find each other, where keys are split.
+struct Split {
+    block: abi::Split,
+    _states: Vec<f32>,
+    _done: Vec<AtomicU32>,
+}
+
+impl Split {
+    fn new(split: KeySplit, tasks: usize) -> Split {
+        let mut states = vec![0.0; tasks * split.parts * split.state_len];
+        let done: Vec<AtomicU32> = (0..tasks).map(|_| AtomicU32::new(0)).collect();
+        Split {
+            block: abi::Split {
+                parts: split.parts as i64,
+                part_keys: split.part_keys as i64,
+                states: states.as_mut_ptr(),
+                done: done.as_ptr(),
+            },
+            _states: states,
+            _done: done,
+        }
+    }
+}
+
+impl CpuLaunch<'_, '_> {
+    fn sizes(&self) -> TaskSizes {
+        let sizes = self.checked.sizes;
+        let (q_len, kv_len) = self.checked.longest();
+        TaskSizes {
+            batch: sizes.batch,
+            heads: sizes.heads,
+            kv_heads: sizes.kv_heads,
+            q_len,
+            kv_len,
+        }
+    }
 }
 
 impl CpuKernel {
@@ -208,19 +246,43 @@ impl CpuKernel {
         }
     }
 
-    /// Runs all tasks over the current rayon pool. The result does not depend on the number of threads: each
-    /// row belongs to one task, and tasks do not depend on how they are grouped.
+    /// Runs all tasks over the current rayon pool. The result does not depend on the number of threads: a row belongs
+    /// to one task, or to one for each part of the keys, and tasks do not depend on how they are grouped.
     pub(crate) fn launch(
         &self,
         launch: &CpuLaunch<'_, '_>,
         outputs: &mut Outputs<'_>,
     ) -> Result<()> {
+        let tasks = launch.tasks.count(launch.sizes());
+        let Some(split) = launch.tasks.split(launch.sizes()) else {
+            return self.launch_tasks(launch, outputs, tasks, std::ptr::null_mut());
+        };
+        let mut room = Split::new(split, tasks);
+        let block = &raw mut room.block;
+        self.launch_tasks(launch, outputs, tasks * split.parts, block.cast())
+    }
+
+    /// Runs all tasks of a step of an unfused kernel, which keeps scores in memory.
+    pub(crate) fn launch_unfused(
+        &self,
+        launch: &CpuLaunch<'_, '_>,
+        outputs: &mut Outputs<'_>,
+        scores: *mut c_void,
+    ) -> Result<()> {
+        let tasks = launch.tasks.count(launch.sizes());
+        self.launch_tasks(launch, outputs, tasks, scores)
+    }
+
+    /// Runs tasks; `further` is the pointer behind those of tensors.
+    fn launch_tasks(
+        &self,
+        launch: &CpuLaunch<'_, '_>,
+        outputs: &mut Outputs<'_>,
+        tasks: usize,
+        further: *mut c_void,
+    ) -> Result<()> {
         known_level()?;
         let checked = launch.checked;
-        let sizes = checked.sizes;
-        let (q_len, _) = checked.longest();
-        let blocks = q_len.div_ceil(launch.block_q as usize);
-        let tasks = sizes.batch * sizes.heads * blocks;
         if tasks == 0 {
             return Ok(());
         }
@@ -253,7 +315,7 @@ impl CpuKernel {
                 .chain(packed)
                 .chain(captured)
                 .map(|pointer| pointer.cast_mut().cast())
-                .chain(launch.further)
+                .chain([further])
                 .collect(),
         );
         let ranges = tasks.min(rayon::current_num_threads() * RANGES_PER_THREAD);

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use fa_codegen::cpu::Tasks;
 use fa_codegen::{GeneratedFile, Plan, Provenance};
 use fa_dsl::diagnostic::Diagnostic;
 use fa_dsl::variant::{Dtype, Variant};
@@ -87,8 +88,8 @@ pub struct LinkedCode {
     pub symbol: &'static str,
     /// The kernel.
     pub entry: CpuEntry,
-    /// Query rows of a task.
-    pub block_q: u32,
+    /// How launches fall into tasks.
+    pub tasks: Tasks,
     /// The longest sequences, rows.
     pub max_len: u32,
 }
@@ -397,18 +398,21 @@ impl Kernel {
                 Vec::new()
             }
             Code::Linked { code, kernel } => {
-                kernel.launch(&self.cpu_launch(code.block_q, checked), outputs)?;
+                kernel.launch(&self.cpu_launch(code.tasks, checked), outputs)?;
                 Vec::new()
             }
-            Code::Cpu { plan, kernel } => {
-                kernel.launch(&self.cpu_launch(plan.tile().block_q, checked), outputs)?;
+            Code::Cpu {
+                plan: Plan::Cpu(plan),
+                kernel,
+            } => {
+                kernel.launch(&self.cpu_launch(plan.tasks(), checked), outputs)?;
                 Vec::new()
             }
             Code::Ascend {
                 plan: Plan::Ascend(plan),
                 kernel,
             } => kernel.launch(&self.variant, plan, checked, outputs)?,
-            Code::Ascend { .. } => unreachable!("Ascend targets give Ascend plans"),
+            Code::Cpu { .. } | Code::Ascend { .. } => unreachable!("a plan is of its target"),
         };
         Ok(Report {
             backend: self.backend(),
@@ -418,12 +422,11 @@ impl Kernel {
         })
     }
 
-    fn cpu_launch<'l, 'a>(&'l self, block_q: u32, checked: &'l Checked<'a>) -> CpuLaunch<'l, 'a> {
+    fn cpu_launch<'l, 'a>(&'l self, tasks: Tasks, checked: &'l Checked<'a>) -> CpuLaunch<'l, 'a> {
         CpuLaunch {
             checked,
             variant: &self.variant,
-            block_q,
-            further: None,
+            tasks,
         }
     }
 }

@@ -32,6 +32,7 @@ pub use ascend::ASCEND_HOME_VARIABLE;
 pub use cpu::RUSTC_VARIABLE;
 pub use effort::Effort;
 pub use error::{Error, Result};
+pub use fa_codegen::cpu::Tasks;
 pub use files::write_atomically;
 pub use kernel::{Backend, Kernel, LinkedCode, Report, Results, Runtime};
 pub use launch::{

@@ -138,12 +138,12 @@ impl Unfused {
                 let launch = CpuLaunch {
                     checked: &checked,
                     variant: &self.variant,
-                    block_q: plan.block_q(),
-                    further: Some(scores.0.bytes_mut().as_mut_ptr().cast()),
+                    tasks: plan.tasks(),
                 };
+                let scores = scores.0.bytes_mut().as_mut_ptr();
                 steps
                     .iter()
-                    .try_for_each(|step| step.launch(&launch, outputs))?;
+                    .try_for_each(|step| step.launch_unfused(&launch, outputs, scores.cast()))?;
                 Ok(Vec::new())
             }
             Code::Ascend(kernels) => {

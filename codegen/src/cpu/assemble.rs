@@ -68,6 +68,7 @@ pub(super) fn view(plan: &Plan, provenance: &Provenance) -> View {
         },
         sink: variant.sink.is_some(),
         sink_args: emitted.sink_args,
+        start_part: if variant.sink.is_some() { "part, " } else { "" },
         dropout: variant.dropout.is_some(),
         round,
         scalar_functions: emitted.scalar,
@@ -129,6 +130,9 @@ fn fields<'p>(
         .collect()
 }
 
+/// What counts the parts of a task.
+pub(super) const ATOMICS: &str = "use std::sync::atomic::{AtomicU32, Ordering};";
+
 fn imports() -> Vec<String> {
     [
         "#[cfg(target_arch = \"x86_64\")]",
@@ -141,6 +145,7 @@ fn imports() -> Vec<String> {
         "use std::slice;",
         "#[cfg(target_arch = \"x86_64\")]",
         "use std::sync::OnceLock;",
+        ATOMICS,
     ]
     .map(str::to_owned)
     .to_vec()

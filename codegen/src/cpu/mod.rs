@@ -17,6 +17,7 @@ mod names;
 mod refuse;
 mod render;
 mod simplify;
+mod tasks;
 mod text;
 mod unfused;
 mod view;
@@ -24,10 +25,11 @@ mod view;
 use fa_dsl::diagnostic::{Code, Diagnostic};
 use fa_dsl::ir::{ExprId, Exprs, Type, Var};
 use fa_dsl::tiles::{self, Extremes, TileAnalysis};
-use fa_dsl::variant::{Dtype, Layout, Variant};
+use fa_dsl::variant::{Dtype, Layout, SplitKv, Variant};
 use fa_targets::Target;
 
 pub use assemble::LEVELS;
+pub use tasks::{KeySplit, TaskSizes, Tasks};
 
 use crate::budget::Budget;
 use crate::{GeneratedFile, LengthLimits, Planned, Provenance, Tile};
@@ -53,6 +55,8 @@ pub struct Plan {
     symbol: String,
     /// The `stages` of the file, which mean nothing here.
     stages_written: Option<u32>,
+    /// Parts of the keys that the file asks for.
+    split_kv: Option<u32>,
 }
 
 /// Plans a variant for a CPU.
@@ -62,7 +66,7 @@ pub struct Plan {
 /// than the second-level cache of a core.
 pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnostic>> {
     let schedule = variant.schedule_for(&target.name);
-    let mut found = refuse::unsupported(variant, schedule);
+    let mut found = refuse::unsupported(variant);
     let Some(cpu) = &target.cpu else {
         let message = format!("target `{}` has no `[cpu]` table", target.name);
         found.push(Diagnostic::error(
@@ -92,6 +96,10 @@ pub fn plan(variant: &Variant, target: &Target) -> Result<Planned, Vec<Diagnosti
                 scaled_query: scales_query(&variant, &exprs),
                 symbol: format!("fa_{}_forward", variant.name.value),
                 stages_written: schedule.tile.stages.map(|stages| stages.value),
+                split_kv: match schedule.split_kv {
+                    SplitKv::Auto => None,
+                    SplitKv::Fixed(parts) => Some(parts.value),
+                },
                 variant,
                 exprs,
                 tiles,
@@ -167,6 +175,16 @@ impl Plan {
         }
     }
 
+    /// How launches fall into tasks.
+    pub fn tasks(&self) -> Tasks {
+        Tasks {
+            block_q: self.blocking.block_q,
+            block_kv: self.blocking.block_kv,
+            v_cols: self.blocking.v_cols,
+            split_kv: self.split_kv,
+        }
+    }
+
     /// The scratch of one thread against the second-level cache.
     pub fn budget(&self) -> &Budget {
         &self.budget
@@ -208,6 +226,14 @@ impl Plan {
                 "up to {FEW_ROWS} query rows: the heads that share keys are one task, keys are not packed"
             ),
         ];
+        steps.push(match self.split_kv {
+            None => "fewer tasks than threads want: keys are split in parts, each a task; the last part puts all together"
+                .to_owned(),
+            Some(1) => "keys of a task are never split".to_owned(),
+            Some(parts) => format!(
+                "keys of a task are split in up to {parts} parts of whole tiles; the last one puts all together"
+            ),
+        });
         if let Some(stages) = self.stages_written {
             steps.push(format!(
                 "`stages = {stages}` has no effect here: a thread works on one tile at a time, and memory is fetched by the caches"

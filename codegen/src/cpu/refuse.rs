@@ -2,7 +2,7 @@
 
 use fa_dsl::diagnostic::{Code, Diagnostic};
 use fa_dsl::span::Span;
-use fa_dsl::variant::{Backward, Dtype, Schedule, SplitKv, Variant};
+use fa_dsl::variant::{Backward, Dtype, Variant};
 
 /// A feature that this backend does not have.
 const UNSUPPORTED: Code = Code(201);
@@ -10,20 +10,13 @@ const UNSUPPORTED: Code = Code(201);
 const MAX_RANK: usize = 4;
 
 /// All features of the variant that the CPU backend lacks.
-pub(super) fn unsupported(variant: &Variant, schedule: &Schedule) -> Vec<Diagnostic> {
+pub(super) fn unsupported(variant: &Variant) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     if let Some(paged) = variant.paged {
         found.push(refuse(
             "a paged key/value cache",
             paged.span,
             "remove the `paged` block and pass keys and values as tensors",
-        ));
-    }
-    if let SplitKv::Fixed(splits) = schedule.split_kv {
-        found.push(refuse(
-            "a fixed number of key splits",
-            splits.span,
-            "use `split_kv = auto`, or set the number in a `target` block of another target",
         ));
     }
     if variant.backward.value != Backward::None {

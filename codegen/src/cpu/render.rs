@@ -5,7 +5,7 @@ use tera::{Context, Tera};
 use super::view::{UnfusedView, View};
 
 /// The parts of an emitted file; `kernel.rs.tera` puts them in order, `unfused.rs.tera` those of unfused steps.
-const TEMPLATES: [(&str, &str); 12] = [
+const TEMPLATES: [(&str, &str); 13] = [
     (
         "kernel.rs.tera",
         include_str!("../../../templates/rust/kernel.rs.tera"),
@@ -37,6 +37,10 @@ const TEMPLATES: [(&str, &str); 12] = [
     (
         "steps.tera",
         include_str!("../../../templates/rust/steps.tera"),
+    ),
+    (
+        "parts.tera",
+        include_str!("../../../templates/rust/parts.tera"),
     ),
     (
         "entry.tera",

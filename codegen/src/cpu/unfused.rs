@@ -8,7 +8,7 @@ use fa_targets::Target;
 use super::layout::ROWS;
 use super::names::snake_case;
 use super::view::{StepView, UnfusedView};
-use super::{Plan, assemble, refuse, render};
+use super::{Plan, Tasks, assemble, refuse, render};
 use crate::{GeneratedFile, LengthLimits, Provenance};
 
 /// The steps of an unfused kernel, decided.
@@ -47,9 +47,9 @@ impl Unfused {
         self.steps().into_iter().map(|step| step.symbol).collect()
     }
 
-    /// Query rows of a task.
-    pub fn block_q(&self) -> u32 {
-        self.plan.blocking.block_q
+    /// How launches fall into tasks; keys are never split.
+    pub fn tasks(&self) -> Tasks {
+        self.plan.tasks()
     }
 
     /// The longest sequences that positions are exact for.
@@ -71,6 +71,7 @@ impl Unfused {
         let kind = format!("Attention `{name}`, forward.");
         let unfused = format!("Attention `{name}`, forward, unfused: scores lie in memory.");
         view.head_lines[0] = view.head_lines[0].replacen(&kind, &unfused, 1);
+        view.imports.retain(|line| line != assemble::ATOMICS);
         // Limits of the keys and tests for empty tiles serve a fused kernel alone.
         view.scalar_functions.retain(|function| {
             let heads = ["fn key_limits(", "fn tile_is_empty("];

@@ -69,6 +69,8 @@ pub(super) struct View {
     pub(super) sink: bool,
     /// Arguments of its score.
     pub(super) sink_args: String,
+    /// What rows start with beside their place: the part of the keys, where the first one has a sink.
+    pub(super) start_part: &'static str,
     /// Whether there is dropout.
     pub(super) dropout: bool,
     /// Rounding beyond fp32.

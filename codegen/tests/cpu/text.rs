@@ -255,10 +255,6 @@ fn features_that_are_missing_are_refused_together() {
         page_size: 128,
         span: at(2),
     });
-    variant.schedule.split_kv = SplitKv::Fixed(Spanned {
-        value: 4,
-        span: at(3),
-    });
     variant.backward = Spanned {
         value: Backward::Recompute,
         span: at(4),
@@ -271,7 +267,7 @@ fn features_that_are_missing_are_refused_together() {
         .filter_map(|d| d.span())
         .map(|span| span.start)
         .collect();
-    assert_eq!(starts, [2, 3, 4, 5]);
+    assert_eq!(starts, [2, 4, 5]);
     for diagnostic in &found {
         assert_eq!(diagnostic.code.to_string(), "FA201");
         assert!(!diagnostic.help.is_empty());

@@ -1,5 +1,7 @@
 //! The module that a variant becomes: its kernels, its budget, and the functions that launch it.
 
+use fa_codegen::Plan;
+use fa_codegen::cpu::Tasks;
 use fa_dsl::check::Define;
 use fa_dsl::ir::Type;
 use fa_dsl::span::Span as Place;
@@ -384,7 +386,7 @@ fn entry(frame: &Frame<'_>, built: &Built) -> TokenStream {
     let plan = &built.cpu.plan;
     let symbol = Ident::new(plan.symbol(), Span::call_site());
     let name = &built.variant.name.value;
-    let block_q = Literal::u32_unsuffixed(plan.tile().block_q);
+    let tasks = tasks(facade, plan);
     let max_len = Literal::u32_unsuffixed(plan.limits().max_len);
     let defines = frame
         .defines
@@ -406,12 +408,38 @@ fn entry(frame: &Frame<'_>, built: &Built) -> TokenStream {
                 source: SOURCE,
                 defines: &[#(#defines),*],
                 fields: #fields,
-                block_q: #block_q,
+                tasks: #tasks,
                 max_len: #max_len,
                 entry,
             };
             unsafe { #facade::__private::attention(spec) }
         };
+    }
+}
+
+/// How launches of a plan fall into tasks.
+fn tasks(facade: &TokenStream, plan: &Plan) -> TokenStream {
+    let Plan::Cpu(plan) = plan else {
+        unreachable!("the kernel of a program is one for its processor")
+    };
+    let Tasks {
+        block_q,
+        block_kv,
+        v_cols,
+        split_kv,
+    } = plan.tasks();
+    let [block_q, block_kv, v_cols] = [block_q, block_kv, v_cols].map(Literal::u32_unsuffixed);
+    let split_kv = match split_kv.map(Literal::u32_unsuffixed) {
+        Some(parts) => quote!(::core::option::Option::Some(#parts)),
+        None => quote!(::core::option::Option::None),
+    };
+    quote! {
+        #facade::__private::Tasks {
+            block_q: #block_q,
+            block_kv: #block_kv,
+            v_cols: #v_cols,
+            split_kv: #split_kv,
+        }
     }
 }
 
