@@ -136,11 +136,12 @@ mod kernel {
                 offset: 0,
                 training: 0,
             };
-            let pointers: [*mut c_void; POINTERS] = [
+            let pointers: [*mut c_void; POINTERS + 1] = [
                 self.queries.as_mut_ptr().cast(),
                 self.keys.as_mut_ptr().cast(),
                 self.keys.as_mut_ptr().cast(),
                 self.output.as_mut_ptr().cast(),
+                std::ptr::null_mut(),
                 std::ptr::null_mut(),
             ];
             // SAFETY: sizes and strides are those of the vectors; there is one task.

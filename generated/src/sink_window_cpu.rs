@@ -24,6 +24,7 @@ use std::arch::x86_64::*;
 use std::array;
 use std::cell::RefCell;
 use std::ffi::c_void;
+use std::hint;
 use std::mem::offset_of;
 use std::ops::Range;
 use std::slice;
@@ -157,6 +158,12 @@ trait Element: Copy {
     /// Its value.
     fn value(self) -> Self::Value;
 
+    /// The elements themselves as whole vectors, where they are what products take.
+    #[inline(always)]
+    fn as_lanes(_elements: &[Self]) -> &[Lanes] {
+        &[]
+    }
+
     /// Values of neighbouring elements, by the best means of the level.
     #[inline(always)]
     fn widen<L: Level>(elements: &[Self], values: &mut [Self::Value]) {
@@ -172,6 +179,11 @@ impl Element for f32 {
     #[inline(always)]
     fn value(self) -> f32 {
         self
+    }
+
+    #[inline(always)]
+    fn as_lanes(elements: &[f32]) -> &[Lanes] {
+        elements.as_chunks().0
     }
 
     #[inline(always)]
@@ -286,6 +298,28 @@ impl<T: Element> View<'_, T> {
     }
 }
 
+impl<T: Element<Value = f32>> View<'_, T> {
+    /// A row of `WIDTH` elements, filled up to whole vectors: where it lies, if it can be used there, else in a buffer.
+    #[inline(always)]
+    fn row<'s, L: Level, const WIDTH: usize, const VECTORS: usize>(
+        &'s self,
+        index: [i32; 3],
+        buffer: &'s mut [Lanes; VECTORS],
+    ) -> &'s [Lanes; VECTORS] {
+        if self.stride[3] == 1 && WIDTH == VECTORS * LANES {
+            let start = self.offset(index);
+            let lanes = T::as_lanes(&self.elements[start..start + WIDTH]);
+            if let Some(row) = lanes.first_chunk() {
+                return row;
+            }
+        }
+        let (row, rest) = buffer.as_flattened_mut().split_at_mut(WIDTH);
+        self.read_row::<L>(index, row);
+        rest.fill(0.0);
+        buffer
+    }
+}
+
 /// Memory that the tasks of a launch write, each element by one task.
 struct Output<T> {
     start: *mut T,
@@ -383,6 +417,10 @@ impl<'a> Problem<'a> {
 type Lanes = [f32; LANES];
 /// Up to `PANEL` keys, column by column.
 type KeyPanel = [Lanes; HEAD_DIM * PANEL / LANES];
+/// A key as whole vectors.
+type KeyRow = [Lanes; K_COLS / LANES];
+/// Values of a key as whole vectors.
+type ValueRow = [Lanes; V_COLS / LANES];
 /// Values of a tile, in the order of the level.
 type ValueTile = [Lanes; BLOCK_KV * V_COLS / LANES];
 
@@ -713,6 +751,34 @@ trait Level {
     /// Rows to columns.
     fn transpose(rows: [Self::Vector; LANES]) -> [Self::Vector; LANES];
 
+    /// The sum of the lanes of each of `LANES` vectors.
+    #[inline(always)]
+    fn totals(sums: &[Self::Vector]) -> Lanes {
+        let sums = sums.first_chunk().expect("as many as lanes");
+        let columns = Self::transpose(*sums);
+        let mut totals = [Self::splat(0.0); 4];
+        for columns in columns.as_chunks::<4>().0 {
+            for (total, column) in totals.iter_mut().zip(columns) {
+                *total = Self::plus(*total, *column);
+            }
+        }
+        let [first, second, third, fourth] = totals;
+        let total = Self::plus(Self::plus(first, second), Self::plus(third, fourth));
+        let mut lanes = [0.0; LANES];
+        Self::store(total, &mut lanes);
+        lanes
+    }
+
+    /// Products of some queries with one key of each stream, query by query.
+    fn dots(queries: &[[f32; K_COLS]; DOT_ROWS], keys: [&KeyRow; STREAMS]) -> Lanes;
+
+    /// O = O + P V of some rows with some keys, whose values lie row by row.
+    fn few_values(
+        weights: [&Lanes; DOT_ROWS],
+        values: &[&ValueRow; LANES],
+        outputs: &mut [[f32; V_COLS]; DOT_ROWS],
+    );
+
     /// Elements of Q, K and V as single precision; both slices have one length.
     #[inline(always)]
     fn widen_halves(halves: &[Bf16], values: &mut [f32]) {
@@ -875,6 +941,30 @@ impl Level for Avx512 {
     fn value_place(key: usize, vector: usize) -> usize {
         value_place::<4>(key, vector)
     }
+    #[inline(always)]
+    fn dots(queries: &[[f32; K_COLS]; DOT_ROWS], keys: [&KeyRow; STREAMS]) -> Lanes {
+        dots::<Self, 4>(queries, &keys)
+    }
+
+    #[inline(always)]
+    fn few_values(
+        weights: [&Lanes; DOT_ROWS],
+        values: &[&ValueRow; LANES],
+        outputs: &mut [[f32; V_COLS]; DOT_ROWS],
+    ) {
+        /// A function of its own has all registers.
+        #[inline(never)]
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+        fn block(
+            weights: &[&Lanes; DOT_ROWS],
+            values: &[&ValueRow; LANES],
+            outputs: &mut [[f32; V_COLS]; DOT_ROWS],
+        ) {
+            few_values::<Avx512>(weights, values, outputs);
+        }
+        // SAFETY: this level runs where its features were detected.
+        unsafe { block(&weights, values, outputs) }
+    }
 
     #[inline(always)]
     fn score_block(
@@ -1032,6 +1122,18 @@ impl Level for Avx2 {
     }
 
     #[inline(always)]
+    fn totals(sums: &[[__m256; 2]]) -> Lanes {
+        let mut lanes = [0.0; LANES];
+        let halves = lanes.as_chunks_mut::<8>().0.iter_mut();
+        for (lanes, sums) in halves.zip(sums.as_chunks::<8>().0) {
+            let total = total_eight(sums);
+            // SAFETY: this level runs where its features were detected; eight lanes fill a register.
+            unsafe { _mm256_storeu_ps(lanes.as_mut_ptr(), total) }
+        }
+        lanes
+    }
+
+    #[inline(always)]
     fn pack_columns(rows: &[[f32; K_COLS]; LANES], vector: usize, panel: &mut KeyPanel) {
         pack_columns::<Self, 1>(rows, vector, panel);
     }
@@ -1039,6 +1141,30 @@ impl Level for Avx2 {
     #[inline(always)]
     fn value_place(key: usize, vector: usize) -> usize {
         value_place::<1>(key, vector)
+    }
+    #[inline(always)]
+    fn dots(queries: &[[f32; K_COLS]; DOT_ROWS], keys: [&KeyRow; STREAMS]) -> Lanes {
+        dots::<Self, 1>(queries, &keys)
+    }
+
+    #[inline(always)]
+    fn few_values(
+        weights: [&Lanes; DOT_ROWS],
+        values: &[&ValueRow; LANES],
+        outputs: &mut [[f32; V_COLS]; DOT_ROWS],
+    ) {
+        /// A function of its own has all registers.
+        #[inline(never)]
+        #[target_feature(enable = "avx2,fma,f16c")]
+        fn block(
+            weights: &[&Lanes; DOT_ROWS],
+            values: &[&ValueRow; LANES],
+            outputs: &mut [[f32; V_COLS]; DOT_ROWS],
+        ) {
+            few_values::<Avx2>(weights, values, outputs);
+        }
+        // SAFETY: this level runs where its features were detected.
+        unsafe { block(&weights, values, outputs) }
     }
 
     #[inline(always)]
@@ -1167,6 +1293,18 @@ impl Level for Portable {
     fn value_place(key: usize, vector: usize) -> usize {
         value_place::<1>(key, vector)
     }
+    #[inline(always)]
+    fn dots(queries: &[[f32; K_COLS]; DOT_ROWS], keys: [&KeyRow; STREAMS]) -> Lanes {
+        dots::<Self, 1>(queries, &keys)
+    }
+
+    fn few_values(
+        weights: [&Lanes; DOT_ROWS],
+        values: &[&ValueRow; LANES],
+        outputs: &mut [[f32; V_COLS]; DOT_ROWS],
+    ) {
+        few_values::<Self>(&weights, values, outputs);
+    }
 
     fn score_block(
         queries: &[[f32; K_COLS]; ROWS],
@@ -1214,6 +1352,83 @@ fn transpose_eight(rows: [__m256; 8]) -> [__m256; 8] {
         }
     }
     columns
+}
+
+/// The sum of all lanes of eight vectors, each two registers.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn total_eight(sums: &[[__m256; 2]; 8]) -> __m256 {
+    // SAFETY: only the level with AVX2 calls this.
+    unsafe {
+        let mut pairs = [_mm256_setzero_ps(); 4];
+        for (pair, sums) in pairs.iter_mut().zip(sums.as_chunks::<2>().0) {
+            let first = _mm256_add_ps(sums[0][0], sums[0][1]);
+            let second = _mm256_add_ps(sums[1][0], sums[1][1]);
+            let low = _mm256_unpacklo_ps(first, second);
+            *pair = _mm256_add_ps(low, _mm256_unpackhi_ps(first, second));
+        }
+        let mut fours = [_mm256_setzero_ps(); 2];
+        for (four, pairs) in fours.iter_mut().zip(pairs.as_chunks::<2>().0) {
+            let (first, second) = (_mm256_castps_pd(pairs[0]), _mm256_castps_pd(pairs[1]));
+            let low = _mm256_castpd_ps(_mm256_unpacklo_pd(first, second));
+            let high = _mm256_castpd_ps(_mm256_unpackhi_pd(first, second));
+            *four = _mm256_add_ps(low, high);
+        }
+        let low = _mm256_permute2f128_ps::<0x20>(fours[0], fours[1]);
+        _mm256_add_ps(low, _mm256_permute2f128_ps::<0x31>(fours[0], fours[1]))
+    }
+}
+
+/// [`Level::dots`] with sums of `DOT_ROWS` rows and `N` keys in registers.
+#[inline(always)]
+fn dots<L: Level, const N: usize>(
+    queries: &[[f32; K_COLS]; DOT_ROWS],
+    keys: &[&KeyRow; STREAMS],
+) -> Lanes {
+    let mut sums = [[L::splat(0.0); STREAMS]; DOT_ROWS];
+    for (place, keys) in keys.as_chunks::<N>().0.iter().enumerate() {
+        // Told nothing of them, the compiler loads queries where they are multiplied: loaded once for all keys, they
+        // would be copied to the stack.
+        let queries = hint::black_box(queries);
+        let mut block = [[L::splat(0.0); N]; DOT_ROWS];
+        for part in 0..K_COLS / LANES {
+            let keys: [L::Vector; N] = array::from_fn(|key| L::load(&keys[key][part]));
+            for (query, sums) in queries.iter().zip(&mut block) {
+                let query = L::load(&query.as_chunks().0[part]);
+                for (sum, key) in sums.iter_mut().zip(keys) {
+                    *sum = L::fused_lanes(query, key, *sum);
+                }
+            }
+        }
+        for (sums, block) in sums.iter_mut().zip(block) {
+            sums[place * N..][..N].copy_from_slice(&block);
+        }
+    }
+    L::totals(sums.as_flattened())
+}
+
+/// [`Level::few_values`] with the sums of one vector of columns in registers.
+#[inline(always)]
+fn few_values<L: Level>(
+    weights: &[&Lanes; DOT_ROWS],
+    values: &[&ValueRow; LANES],
+    outputs: &mut [[f32; V_COLS]; DOT_ROWS],
+) {
+    for part in 0..V_COLS / LANES {
+        let mut sums = [L::splat(0.0); DOT_ROWS];
+        for (sum, outputs) in sums.iter_mut().zip(&*outputs) {
+            *sum = L::load(&outputs.as_chunks().0[part]);
+        }
+        for (key, value) in values.iter().enumerate() {
+            let value = L::load(&value[part]);
+            for (sum, weights) in sums.iter_mut().zip(weights) {
+                *sum = L::fused_lanes(L::splat(weights[key]), value, *sum);
+            }
+        }
+        for (sum, outputs) in sums.into_iter().zip(&mut *outputs) {
+            L::store(sum, &mut outputs.as_chunks_mut().0[part]);
+        }
+    }
 }
 
 /// [`Level::pack_columns`] for micro-kernels that take `V` vectors of columns at once.
@@ -1429,34 +1644,6 @@ fn visible_columns(task: &Task, tile: &KeyTile) -> Range<usize> {
     first - first % LANES..last.next_multiple_of(LANES)
 }
 
-/// Products of some queries with one key of each stream, query by query.
-#[inline(always)]
-fn dots<L: Level>(queries: &[[f32; K_COLS]; DOT_ROWS], keys: &[[f32; K_COLS]; STREAMS]) -> Lanes {
-    let mut sums = [L::splat(0.0); DOT_ROWS * STREAMS];
-    for part in 0..K_COLS / LANES {
-        for (query, sums) in queries.iter().zip(sums.as_chunks_mut::<STREAMS>().0) {
-            let query = L::load(&query.as_chunks().0[part]);
-            for (sum, key) in sums.iter_mut().zip(keys) {
-                *sum = L::fused_lanes(query, L::load(&key.as_chunks().0[part]), *sum);
-            }
-        }
-    }
-    // The lanes of all sums are added up side by side.
-    let columns = L::transpose(sums);
-    let mut totals = [L::splat(0.0); 4];
-    for columns in columns.as_chunks::<4>().0 {
-        for (total, column) in totals.iter_mut().zip(columns) {
-            *total = L::fused_lanes(*column, L::splat(1.0), *total);
-        }
-    }
-    let [mut first, second, mut third, fourth] = totals;
-    first = L::fused_lanes(second, L::splat(1.0), first);
-    third = L::fused_lanes(fourth, L::splat(1.0), third);
-    let mut products = [0.0; LANES];
-    L::store(L::fused_lanes(third, L::splat(1.0), first), &mut products);
-    products
-}
-
 /// S = Q K^T * scale for one key tile and few rows, for which packing the keys does not pay. The values
 /// of the tile are asked for meanwhile.
 #[inline(always)]
@@ -1464,21 +1651,22 @@ fn compute_few_scores<L: Level>(task: &Task, tile: &KeyTile, rows: usize, scratc
     let Task { b, kv_h, .. } = *task;
     let (k, v) = (&task.problem.k, &task.problem.v);
     let share = tile.cols.div_ceil(STREAMS);
-    let keys = scratch.key_rows.first_chunk_mut::<STREAMS>();
-    let keys = keys.expect("there are more rows than streams");
     for step in 0..share {
         let columns: [usize; STREAMS] =
             array::from_fn(|stream| (stream * share + step).min(tile.cols - 1));
-        for (key, column) in keys.iter_mut().zip(columns) {
+        let mut keys = [const { &[[0.0; LANES]; K_COLS / LANES] }; STREAMS];
+        let buffers = scratch.key_rows.as_flattened_mut().as_chunks_mut().0;
+        let buffers = buffers.as_chunks_mut().0.iter_mut().zip(columns);
+        for (key, (buffer, column)) in keys.iter_mut().zip(buffers) {
             let kv_idx = tile.first + column as i32;
             k.prefetch_row::<L>([b, kv_h, kv_idx + AHEAD], HEAD_DIM);
-            k.read_row::<L>([b, kv_h, kv_idx], &mut key[..HEAD_DIM]);
+            *key = k.row::<L, HEAD_DIM, _>([b, kv_h, kv_idx], buffer);
             v.prefetch_row::<L>([b, kv_h, kv_idx], V_HEAD_DIM);
         }
         let queries = scratch.q_tile.as_chunks().0;
         let scores = scratch.s_tile.as_chunks_mut::<DOT_ROWS>().0;
         for (queries, scores) in queries.iter().zip(scores).take(rows.div_ceil(DOT_ROWS)) {
-            let products = dots::<L>(queries, keys);
+            let products = L::dots(queries, keys);
             for (scores, products) in scores.iter_mut().zip(products.as_chunks::<STREAMS>().0) {
                 for (column, product) in columns.iter().zip(products) {
                     scores[*column] = *product;
@@ -1488,16 +1676,54 @@ fn compute_few_scores<L: Level>(task: &Task, tile: &KeyTile, rows: usize, scratc
     }
 }
 
-/// O = O * rescale + P V for one key tile and few rows.
+/// O = O * rescale + P V for one key tile and few rows, with values as they lie. The weight of a masked pair is
+/// `MASKED`, and that of what fills up the last vector is 0.
 #[inline(always)]
-fn add_few_values<L: Level>(rows: usize, tile: &KeyTile, scratch: &mut Scratch) {
-    let keys = 0..tile.cols.next_multiple_of(LANES);
-    let weights = scratch.s_tile.as_chunks::<ROWS>().0;
-    let rescale = scratch.rescale.as_chunks::<ROWS>().0;
-    let outputs = scratch.o_acc.as_chunks_mut::<ROWS>().0;
-    let groups = weights.iter().zip(rescale).zip(outputs);
-    for ((weights, rescale), outputs) in groups.take(rows.div_ceil(ROWS)) {
-        add_values::<L>(weights, &keys, tile, &scratch.value_tile, rescale, outputs);
+fn add_few_values<L: Level>(task: &Task, tile: &KeyTile, rows: usize, scratch: &mut Scratch) {
+    let Scratch {
+        o_acc,
+        rescale,
+        s_tile,
+        value_tile,
+        ..
+    } = scratch;
+    let mut before = [[0.0; V_COLS]; FEW_ROWS];
+    for ((outputs, before), rescale) in o_acc.iter_mut().zip(&mut before).zip(rescale).take(rows) {
+        for (output, before) in outputs.iter_mut().zip(before) {
+            *output *= *rescale;
+            *before = *output;
+        }
+    }
+    let v = &task.problem.v;
+    let index = |column: usize| [task.b, task.kv_h, tile.first + column as i32];
+    for first in (0..tile.cols).step_by(LANES) {
+        let mut values = [const { &[[0.0; LANES]; V_COLS / LANES] }; LANES];
+        let buffers = value_tile.as_chunks_mut().0.iter_mut();
+        for (column, (value, buffer)) in (first..tile.cols).zip(values.iter_mut().zip(buffers)) {
+            *value = v.row::<L, V_HEAD_DIM, _>(index(column), buffer);
+        }
+        let groups = s_tile.as_chunks::<DOT_ROWS>().0.iter();
+        let groups = groups.zip(o_acc.as_chunks_mut::<DOT_ROWS>().0);
+        for (weights, outputs) in groups.take(rows.div_ceil(DOT_ROWS)) {
+            let part = |row: usize| &weights[row].as_chunks().0[first / LANES];
+            L::few_values(array::from_fn(part), &values, outputs);
+        }
+    }
+    // Where a value is infinite or NaN, pairs that are masked must not see it: once more, pair by pair.
+    let mut sums = o_acc[..rows].as_flattened().iter();
+    if !sums.all(|sum| sum.is_finite()) {
+        o_acc[..rows].copy_from_slice(&before[..rows]);
+        let buffer: &mut ValueRow = &mut value_tile.as_chunks_mut().0[0];
+        for column in 0..tile.cols {
+            let value = v.row::<L, V_HEAD_DIM, _>(index(column), &mut *buffer);
+            for (outputs, weights) in o_acc[..rows].iter_mut().zip(&*s_tile) {
+                if weights[column].to_bits() != MASKED.to_bits() {
+                    for (output, value) in outputs.iter_mut().zip(value.as_flattened()) {
+                        *output += weights[column] * *value;
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -1942,7 +2168,8 @@ fn attend_few<L: Level>(task: &Task, heads: usize, part: Option<Part>, scratch: 
         let tile = &mut KeyTile::new(first, keys.end);
         first += BLOCK_KV as i32;
         compute_few_scores::<L>(task, tile, rows, scratch);
-        tile.finite = load_values::<L>(task, tile, &mut scratch.value_tile);
+        // Masked pairs are marked, whatever the values.
+        tile.finite = false;
         let groups: [Group; FEW_ROWS] = array::from_fn(|head| Group {
             task: task.head(head),
             row: head * task.rows,
@@ -1953,7 +2180,7 @@ fn attend_few<L: Level>(task: &Task, heads: usize, part: Option<Part>, scratch: 
             let values = &task_values(&group.task);
             weigh::<L>(group, values, tile, scratch);
         }
-        add_few_values::<L>(rows, tile, scratch);
+        add_few_values::<L>(task, tile, rows, scratch);
     }
     finish::<L>(task, heads, part, scratch);
 }

@@ -7,7 +7,7 @@ use super::Plan;
 use super::constants;
 use super::functions::{self, Emitted, Source};
 use super::launch;
-use super::layout::{self, ALIGNMENT, LANES, MOST_VECTORS};
+use super::layout::{self, ALIGNMENT, LANES, MOST_VECTORS, STREAMS};
 use super::names::snake_case;
 use super::text;
 use super::view::{
@@ -140,6 +140,7 @@ fn imports() -> Vec<String> {
         "use std::array;",
         "use std::cell::RefCell;",
         "use std::ffi::c_void;",
+        "use std::hint;",
         "use std::mem::offset_of;",
         "use std::ops::Range;",
         "use std::slice;",
@@ -311,6 +312,7 @@ fn levels(plan: &Plan) -> Vec<LevelView> {
     avx512.half = HALF_512;
     avx512.widen_rows = widen_rows(plan.variant.precision.qkv, "_mm512", "si512", HALF_512);
     avx512.score_vectors = panel;
+    avx512.dot_keys = STREAMS;
     avx512.wide_vectors = wide;
     if narrow < wide {
         (avx512.wide_end, avx512.narrow_vectors) = (wide_end, narrow);
@@ -400,6 +402,7 @@ fn level(name: &str, phrase: &str, module: &str) -> LevelView {
         avx2: false,
         vector: "Lanes",
         score_vectors: 1,
+        dot_keys: 1,
         wide_vectors: 1,
         wide_end: 0,
         narrow_vectors: 0,

@@ -276,6 +276,8 @@ pub(super) struct LevelView {
     pub(super) vector: &'static str,
     /// Vectors of columns of the score micro-kernel.
     pub(super) score_vectors: u32,
+    /// Keys that are multiplied with `DOT_ROWS` queries at once.
+    pub(super) dot_keys: u32,
     /// Vectors of columns of the value micro-kernel.
     pub(super) wide_vectors: u32,
     /// Where columns begin that go by fewer vectors at once.

@@ -122,6 +122,8 @@ impl Built {
             lse.pointer_mut(),
         ];
         pointers.extend(captured.iter().map(Storage::pointer));
+        // Keys are whole.
+        pointers.push(std::ptr::null_mut());
         if !setup.wants_lse {
             pointers[4] = std::ptr::null_mut();
         }
