@@ -2,7 +2,7 @@
 //! products, the softmax of a row, packing of keys, and a whole task. The kernel is `generated/src/plain_cpu.rs`.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use kernel::{Part, Work};
+use kernel::{Piece, Workload};
 
 /// The kernel, and a door to its private parts.
 mod kernel {
@@ -19,7 +19,7 @@ mod kernel {
 
     /// What is timed.
     #[derive(Clone, Copy, Debug)]
-    pub(super) enum Part {
+    pub(super) enum Piece {
         /// Q K^T of a group of rows with a panel of keys.
         Scores,
         /// Maximum, exponentials and their sum, of one row of a tile.
@@ -32,38 +32,38 @@ mod kernel {
         Task,
     }
 
-    impl Part {
-        pub(super) const ALL: [Part; 5] = [
-            Part::Scores,
-            Part::Softmax,
-            Part::Values,
-            Part::Packing,
-            Part::Task,
+    impl Piece {
+        pub(super) const ALL: [Piece; 5] = [
+            Piece::Scores,
+            Piece::Softmax,
+            Piece::Values,
+            Piece::Packing,
+            Piece::Task,
         ];
 
         /// Operations of products, or elements elsewhere.
         pub(super) fn work(self) -> u64 {
             let work = match self {
-                Part::Scores => 2 * ROWS * PANEL * HEAD_DIM,
-                Part::Softmax => BLOCK_KV,
-                Part::Values => 2 * ROWS * BLOCK_KV * V_COLS,
-                Part::Packing => LANES * HEAD_DIM,
-                Part::Task => 4 * BLOCK_Q * TASK_KEYS * HEAD_DIM,
+                Piece::Scores => 2 * ROWS * PANEL * HEAD_DIM,
+                Piece::Softmax => BLOCK_KV,
+                Piece::Values => 2 * ROWS * BLOCK_KV * V_COLS,
+                Piece::Packing => LANES * HEAD_DIM,
+                Piece::Task => 4 * BLOCK_Q * TASK_KEYS * HEAD_DIM,
             };
             work as u64
         }
     }
 
     /// Operands of all parts.
-    pub(super) struct Work {
+    pub(super) struct Workload {
         scratch: Box<Scratch>,
         queries: Vec<u16>,
         keys: Vec<u16>,
         output: Vec<u16>,
     }
 
-    impl Work {
-        pub(super) fn new() -> Work {
+    impl Workload {
+        pub(super) fn new() -> Workload {
             let mut scratch = Scratch::new();
             let number = |place: usize| (place * 37 % 101) as f32 / 101.0 - 0.5;
             let fill = |values: &mut [f32]| {
@@ -78,7 +78,7 @@ mod kernel {
             fill(scratch.s_tile.as_flattened_mut());
             fill(scratch.key_tile.as_flattened_mut().as_flattened_mut());
             let halves = |count: usize| (0..count).map(|place| Fp16::rounded(number(place)).0);
-            Work {
+            Workload {
                 scratch,
                 queries: halves(BLOCK_Q * HEAD_DIM).collect(),
                 keys: halves(TASK_KEYS * HEAD_DIM).collect(),
@@ -87,8 +87,8 @@ mod kernel {
         }
 
         /// Does a part once.
-        pub(super) fn run(&mut self, part: Part) {
-            if let Part::Task = part {
+        pub(super) fn run(&mut self, part: Piece) {
+            if let Piece::Task = part {
                 return self.task();
             }
             #[cfg(target_arch = "x86_64")]
@@ -152,27 +152,27 @@ mod kernel {
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    fn part_avx512(part: Part, scratch: &mut Scratch) {
+    fn part_avx512(part: Piece, scratch: &mut Scratch) {
         run_part::<Avx512>(part, scratch);
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma,f16c")]
-    fn part_avx2(part: Part, scratch: &mut Scratch) {
+    fn part_avx2(part: Piece, scratch: &mut Scratch) {
         run_part::<Avx2>(part, scratch);
     }
 
     #[inline(always)]
-    fn run_part<L: Level>(part: Part, scratch: &mut Scratch) {
+    fn run_part<L: Level>(part: Piece, scratch: &mut Scratch) {
         let queries = &scratch.q_tile.as_chunks().0[0];
         let scores = &mut scratch.s_tile.as_chunks_mut().0[0];
         match part {
-            Part::Scores => L::score_block(queries, &scratch.key_tile[0], 0, scores),
-            Part::Softmax => {
+            Piece::Scores => L::score_block(queries, &scratch.key_tile[0], 0, scores),
+            Piece::Softmax => {
                 let (max, sum) = (&mut scratch.row_max[0], &mut scratch.row_sum[0]);
                 update_softmax::<L, false>(scores[0].as_chunks_mut().0, max, sum);
             }
-            Part::Values => {
+            Piece::Values => {
                 let outputs = &mut scratch.o_acc.as_chunks_mut().0[0];
                 L::value_block(
                     scores,
@@ -182,16 +182,16 @@ mod kernel {
                     outputs,
                 );
             }
-            Part::Packing => L::pack_columns(&scratch.key_rows, 0, &mut scratch.key_tile[0]),
-            Part::Task => unreachable!("a task goes through the exported function"),
+            Piece::Packing => L::pack_columns(&scratch.key_rows, 0, &mut scratch.key_tile[0]),
+            Piece::Task => unreachable!("a task goes through the exported function"),
         }
     }
 }
 
 fn parts(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("cpu_parts");
-    let mut work = Work::new();
-    for part in Part::ALL {
+    let mut work = Workload::new();
+    for part in Piece::ALL {
         group.throughput(Throughput::Elements(part.work()));
         group.bench_function(format!("{part:?}"), |bencher| {
             bencher.iter(|| work.run(part));

@@ -1681,7 +1681,7 @@ fn update_softmax<L: Level, const MARK: bool>(
     };
     let sums = weigh_lanes::<L, MARK>(scores, shift);
     // After its first tiles a row seldom finds a larger score.
-    let rescale = if *row_max == tile_max {
+    let rescale = if *row_max >= tile_max {
         1.0
     } else {
         exp_of_negative::<L>(*row_max - shift)

@@ -7,9 +7,7 @@ use fa_codegen::{Provenance, plan, render};
 use fa_dsl::diagnostic::Diagnostic;
 use fa_dsl::ir::{Binary, Type, Unary, Var};
 use fa_dsl::span::{Span, Spanned};
-use fa_dsl::variant::{
-    Backward, Dim, Dtype, Layout, Paged, Precision, Size, SplitKv, TileSpec, Variant,
-};
+use fa_dsl::variant::{Backward, Dim, Dtype, Layout, Paged, Precision, Size, TileSpec, Variant};
 use fa_targets::Target;
 
 use crate::support::rendered;
